@@ -1,0 +1,1 @@
+"""Policies behind one interface, with one session object per episode."""

@@ -1,0 +1,1 @@
+"""Environments: each applies a scene to a simulator and reads it back."""

@@ -1,0 +1,1 @@
+"""The frozen, fully resolved config of what is measured, and its hash."""

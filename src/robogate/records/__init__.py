@@ -1,0 +1,1 @@
+"""Record types, the environment interface, the success state machine and digests."""

@@ -1,0 +1,1 @@
+"""The composition root: builds environment, adapter and runner; owns the run folder."""

@@ -1,0 +1,1 @@
+"""Labels and seeds resolved to physical parameters, and their readback."""

@@ -1,0 +1,1 @@
+"""The HTTP robot API: server, client, shield and contracts."""
