@@ -1,0 +1,154 @@
+"""Canonical JSON (RFC 8785), its SHA-256, and a JSON reader that accepts nothing doubtful."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from robogate.errors import EvidenceError
+
+MAX_DEPTH = 64
+MAX_BYTES = 256 * 1024 * 1024
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """Serialise a JSON value to its RFC 8785 text.
+
+    Args:
+        value: dicts with str keys, lists, tuples, str, int within ±2^53, finite float, bool, None.
+
+    Raises:
+        EvidenceError: The value has no canonical form (NaN, infinity, huge integer, other type).
+    """
+    import rfc8785
+
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, RecursionError) as exc:
+        raise EvidenceError(f"value has no canonical JSON form: {exc}", code="canonical") from exc
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256 (64 lower-case hex digits) of the RFC 8785 text of a JSON value."""
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def self_hash(document: Mapping[str, Any], field: str = "sha256") -> str:
+    """Hash a document without its own hash field."""
+    return sha256_json({k: v for k, v in document.items() if k != field})
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 (hex) over a file's bytes, streamed.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int = MAX_BYTES) -> Any:
+    """Parse JSON and refuse what parsers disagree about.
+
+    Duplicate keys, NaN and infinities, integers beyond ±2^53, floats that overflow, nesting deeper
+    than `MAX_DEPTH`, invalid UTF-8, a byte order mark and bodies above ``max_bytes`` are errors.
+
+    Args:
+        data: The JSON text.
+        source: Name used in messages, such as a file name.
+        max_bytes: Largest accepted size in bytes.
+
+    Raises:
+        EvidenceError: The text is not strict JSON; the message says why.
+    """
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if len(raw) > max_bytes:
+        raise EvidenceError(
+            f"{source}: {len(raw)} bytes exceed the limit of {max_bytes}", code="json"
+        )
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise EvidenceError(f"{source}: not valid UTF-8 at byte {exc.start}", code="json") from exc
+    _check_depth(text, source)
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise EvidenceError(f"{source}: {name} is not JSON", code="json")
+
+    def parse_int(literal: str) -> int:
+        if len(literal) > 17 or abs(int(literal)) > 2**53:
+            raise EvidenceError(f"{source}: integer {literal[:24]} exceeds 2^53", code="json")
+        return int(literal)
+
+    def parse_float(literal: str) -> float:
+        number = float(literal)
+        if number in (float("inf"), float("-inf")):
+            raise EvidenceError(f"{source}: number {literal[:24]} overflows", code="json")
+        return number
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        mapping = dict(pairs)
+        if len(mapping) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    raise EvidenceError(f"{source}: duplicate key '{key}'", code="json")
+                seen.add(key)
+        return mapping
+
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=unique,
+            parse_constant=refuse_constant,
+            parse_int=parse_int,
+            parse_float=parse_float,
+        )
+    except json.JSONDecodeError as exc:
+        where = f"line {exc.lineno} column {exc.colno}"
+        raise EvidenceError(f"{source}: not JSON: {exc.msg} at {where}", code="json") from exc
+
+
+def _check_depth(text: str, source: str) -> None:
+    """Refuse deep nesting before a recursive parser meets it."""
+    depth = 0
+    in_string = False
+    escaped = False
+    for char in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                in_string = False
+        elif char == '"':
+            in_string = True
+        elif char in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise EvidenceError(f"{source}: nested deeper than {MAX_DEPTH} levels", code="json")
+        elif char in "]}":
+            depth -= 1
+
+
+def read_json(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Read a file as strict JSON.
+
+    Raises:
+        EvidenceError: The file is missing, unreadable or not strict JSON.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(max_bytes + 1)
+    except OSError as exc:
+        reason = exc.strerror or str(exc)
+        raise EvidenceError(f"{path}: cannot be read ({reason})", code="unreadable") from exc
+    return loads_strict(data, source=str(path), max_bytes=max_bytes)

@@ -1,0 +1,95 @@
+"""The error hierarchy: what a message is about decides what happens to the run.
+
+* `UsageError`: the request cannot be carried out as written. One line, exit status 2.
+* `EvidenceError`: a file does not hold up. Exit status 3.
+* `RunError`: the whole run is invalid; it stops and nothing is scored. Exit status 3.
+* `EpisodeError`: one episode is an error; the run goes on and can never be promoted.
+
+Not reaching the goal, a rejected command and a policy that stops are outcomes, never exceptions.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class RobogateError(Exception):
+    """Root of every error that robogate raises on purpose.
+
+    Args:
+        message: What is wrong, where, what was expected, and what to do about it; one line.
+        code: Machine-readable name of the kind of error, snake_case.
+    """
+
+    exit_code = 1
+    default_code = "internal"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+
+
+class UsageError(RobogateError):
+    """The request cannot be carried out as written (command line, file, machine set-up)."""
+
+    exit_code = 2
+    default_code = "usage"
+
+
+class ConfigError(UsageError):
+    """The composed configuration is outside the closed world or contradicts itself."""
+
+    default_code = "config"
+
+
+class EvidenceError(RobogateError):
+    """A record does not hold: a hash, a type, an order or a recomputed value differs."""
+
+    exit_code = 3
+    default_code = "evidence"
+
+
+class RunError(RobogateError):
+    """The run is invalid as a whole: it stops, and no score is written.
+
+    Codes in use: ``contract_mismatch``, ``identity_mismatch``, ``registration_mismatch``,
+    ``readback_mismatch``, ``policy_source_changed``, ``manifest_changed``, ``asset_changed``,
+    ``ik_solver``, ``protocol_version``, ``wrong_scenario``, ``identical_images``,
+    ``blank_image``, ``success_at_reset``, ``connect``, ``load``, ``warm_up``.
+    """
+
+    exit_code = 3
+    default_code = "run"
+
+
+class EpisodeError(RobogateError):
+    """One episode is an error: it is neither a success nor a failure.
+
+    Codes in use: ``inference_exception``, ``inference_timeout``, ``connection_lost``,
+    ``bad_reply``, ``action_type``, ``action_shape``, ``action_not_finite``,
+    ``action_out_of_range``, ``empty_chunk``, ``reset_failed``, ``simulator_nan``,
+    ``worker_died``, ``worker_timeout``, ``interrupted``.
+    """
+
+    exit_code = 3
+    default_code = "episode"
+
+
+def nearest(name: str, valid: Iterable[str], limit: int = 3) -> str:
+    """Phrase the valid names nearest to a mistyped one, for the end of an error message.
+
+    Args:
+        name: What the user wrote.
+        valid: Every name that would have been accepted.
+        limit: How many suggestions to give at the most.
+
+    Returns:
+        ``"did you mean 'x'?"`` where something is close, else ``"valid: a, b, c"``.
+    """
+    names = sorted(set(valid))
+    close = difflib.get_close_matches(name, names, n=limit, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(f"'{c}'" for c in close) + "?"
+    return "valid: " + (", ".join(names) if names else "none")

@@ -1,0 +1,161 @@
+"""Observation digests, the episode's chain, and the trace file that holds what they cover.
+
+A trace is one plain numpy file (structured dtype, no pickle, no archive) with a row per observation.
+Row *i* holds observation *i*, its digests and the action executed next; the last row has no action.
+The chain is binary: SHA-256(previous ‖ observation digest ‖ float64 little-endian action). Its first
+``previous`` is SHA-256(harness contract hash ‖ scenario id); the last observation closes it with an
+empty action.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robogate.contract.canonical import sha256_json
+from robogate.contract.strict import encode
+from robogate.errors import EvidenceError
+from robogate.records.environment import Registration
+from robogate.records.observation import FloatArray, Image, Observation
+
+Trace = np.ndarray[Any, Any]
+
+
+def registration_sha256(registration: Registration) -> str:
+    """Hash of a registration, as every observation echoes it."""
+    return sha256_json(encode(registration))
+
+
+def images_digest(images: Mapping[str, Image]) -> bytes:
+    """SHA-256 over all images: name, shape and bytes, in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(images):
+        image = np.ascontiguousarray(images[name])
+        digest.update(f"{name}:{image.dtype.str}:{image.shape};".encode("ascii"))
+        digest.update(image.data)
+    return digest.digest()
+
+
+def flatten_state(state: Mapping[str, FloatArray]) -> FloatArray:
+    """All state arrays, in the order of their names, as one float64 vector."""
+    return np.concatenate([np.asarray(state[k], dtype="<f8").ravel() for k in sorted(state)])
+
+
+def observation_digest(
+    images: bytes, state: FloatArray, facts: FloatArray, readback: bytes
+) -> bytes:
+    """Digest of one observation from the parts that a trace stores.
+
+    Args:
+        images: `images_digest`, 32 bytes.
+        state: `flatten_state`, (m,).
+        facts: Task facts, (k,).
+        readback: The sealed readback's self-hash, 32 bytes.
+    """
+    digest = hashlib.sha256(b"robogate.observation/1")
+    digest.update(images)
+    digest.update(np.asarray(state, dtype="<f8").tobytes())
+    digest.update(np.asarray(facts, dtype="<f8").tobytes())
+    digest.update(readback)
+    return digest.digest()
+
+
+def chain_start(harness_contract_sha256: str, scenario_id: str) -> bytes:
+    """The chain's first ``previous``."""
+    return hashlib.sha256(f"{harness_contract_sha256}{scenario_id}".encode()).digest()
+
+
+def chain_link(previous: bytes, observation: bytes, action: FloatArray | None) -> bytes:
+    """Extend the chain by one observation and the action that followed it (None: the last)."""
+    tail = b"" if action is None else np.asarray(action, dtype="<f8").tobytes()
+    return hashlib.sha256(previous + observation + tail).digest()
+
+
+def trace_dtype(action: int, state: int, facts: int) -> np.dtype[Any]:
+    """Row type of a trace.
+
+    Args:
+        action: Action dimension.
+        state: Length of `flatten_state`.
+        facts: Number of task facts.
+    """
+    return np.dtype(
+        [
+            ("images", "u1", (32,)),
+            ("state", "<f8", (state,)),
+            ("facts", "<f8", (facts,)),
+            ("readback", "u1", (32,)),
+            ("has_action", "u1"),
+            ("inference", "<u4"),
+            ("action", "<f8", (action,)),
+        ]
+    )
+
+
+def trace_row(observation: Observation) -> tuple[bytes, FloatArray, FloatArray, bytes]:
+    """The digest parts of one observation: images, state, facts, readback.
+
+    Raises:
+        EvidenceError: The evaluator's half is missing.
+    """
+    if observation.evaluator is None:
+        raise EvidenceError("observation has no evaluator half", code="evaluator_missing")
+    return (
+        images_digest(observation.images),
+        flatten_state(observation.state),
+        np.asarray(observation.evaluator.facts, dtype="<f8"),
+        bytes.fromhex(str(observation.evaluator.applied_scene["sha256"])),
+    )
+
+
+def trace_chain(trace: Trace, harness_contract_sha256: str, scenario_id: str) -> str:
+    """Recompute the closed chain of a trace.
+
+    Returns:
+        64 hex digits.
+    """
+    link = chain_start(harness_contract_sha256, scenario_id)
+    for row in trace:
+        digest = observation_digest(
+            row["images"].tobytes(), row["state"], row["facts"], row["readback"].tobytes()
+        )
+        link = chain_link(link, digest, row["action"] if row["has_action"] else None)
+    return link.hex()
+
+
+def trace_bytes(trace: Trace) -> bytes:
+    """The trace as the bytes of a ``.npy`` file."""
+    buffer = io.BytesIO()
+    np.save(buffer, trace, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def load_trace(path: Path, expected: np.dtype[Any], max_bytes: int = 1 << 26) -> Trace:
+    """Read a trace and refuse anything that is not exactly one.
+
+    Raises:
+        EvidenceError: Missing, too large, not a plain numpy file, or another row type.
+    """
+    try:
+        data = path.read_bytes() if path.stat().st_size <= max_bytes else None
+    except OSError as exc:
+        raise EvidenceError(f"{path}: cannot be read ({exc.strerror})", code="trace") from exc
+    if data is None:
+        raise EvidenceError(f"{path}: larger than {max_bytes} bytes", code="trace")
+    if not data.startswith(b"\x93NUMPY"):
+        raise EvidenceError(f"{path}: not a plain numpy file", code="trace")
+    stream = io.BytesIO(data)
+    try:
+        trace = np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, OSError, EOFError, SyntaxError, TypeError, KeyError) as exc:
+        raise EvidenceError(f"{path}: not a plain numpy file ({exc})", code="trace") from exc
+    if stream.read(1):
+        raise EvidenceError(f"{path}: bytes after the array", code="trace")
+    if trace.dtype != expected or trace.ndim != 1:
+        raise EvidenceError(f"{path}: rows are not of the contract's type", code="trace")
+    return trace

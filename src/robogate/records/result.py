@@ -1,0 +1,191 @@
+"""The result document and its parts. Each field says what protects it (see `Origin`).
+
+A result is one JSON file beside the traces of its episodes. Everything derived can be recomputed by
+a third party with the light core; everything bound can be compared with the contract, the manifest
+and the identity stored beside it; what was measured is protected by hash and signature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from robogate.contract.strict import BOUND, DERIVED, MEASURED
+
+RESULT_SCHEMA = "robogate.result/1"
+
+Outcome = Literal["success", "failure", "control_rejected", "error"]
+Ending = Literal["success", "step_limit", "policy_stop", "control_rejected", "error"]
+Status = Literal["complete", "partial", "development", "error"]
+
+#: Fields of an episode that may differ between semantically identical runs.
+VOLATILE_EPISODE_FIELDS = ("timing", "semantic_sha256", "sha256")
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One change of the success state machine.
+
+    Attributes:
+        action: Index of the action after which it was observed; −1 for observation 0.
+        stage: Name of the stage.
+        event: ``reached`` or ``lost``.
+    """
+
+    action: int
+    stage: str
+    event: Literal["reached", "lost"]
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """Proof that actions were inferred live and executed.
+
+    Attributes:
+        prompt: Instruction as the policy's backend received it.
+        inference_calls: Number of calls of the policy.
+        trace_file: Name of the trace, relative to the result.
+        trace_sha256: SHA-256 of that file.
+        observations: Rows of the trace.
+        chain: The closed chain, see `robogate.records.digests`.
+        registration_sha256: Echoed by every observation.
+    """
+
+    prompt: Annotated[str, BOUND]
+    inference_calls: Annotated[int, DERIVED]
+    trace_file: Annotated[str, DERIVED]
+    trace_sha256: Annotated[str, DERIVED]
+    observations: Annotated[int, DERIVED]
+    chain: Annotated[str, DERIVED]
+    registration_sha256: Annotated[str, DERIVED]
+
+
+@dataclass(frozen=True)
+class EpisodeTiming:
+    """When an episode ran and where its time went; all measured.
+
+    Attributes:
+        started_at: UTC, ISO 8601 with microseconds.
+        ended_at: UTC.
+        episode_id: Of the environment.
+        worker_pid: Process that simulated it.
+        reset_s: Wall time of the reset, s.
+        step_s: Sum over the steps, s.
+        inference_s: Sum over the inference calls, s.
+        inference_max_s: Longest call, s.
+    """
+
+    started_at: str
+    ended_at: str
+    episode_id: str
+    worker_pid: int
+    reset_s: float
+    step_s: float
+    inference_s: float
+    inference_max_s: float
+
+
+@dataclass(frozen=True)
+class ErrorInfo:
+    """Why an episode or a run is an error.
+
+    Attributes:
+        code: Machine-readable kind.
+        message: One line.
+        scenario_id: Where it happened, for a run-level error; null outside an episode.
+        step: Actions executed before it, or null.
+    """
+
+    code: str
+    message: str
+    scenario_id: str | None
+    step: int | None
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One attempt at one scenario."""
+
+    index: Annotated[int, BOUND]
+    scenario_id: Annotated[str, BOUND]
+    domain: Annotated[str, BOUND]
+    variant: Annotated[str, BOUND]
+    seed: Annotated[int, BOUND]
+    outcome: Annotated[Outcome, DERIVED]
+    ending: Annotated[Ending, DERIVED]
+    failure_stage: Annotated[str | None, DERIVED]
+    transitions: Annotated[tuple[Transition, ...], DERIVED]
+    steps: Annotated[int, DERIVED]
+    scene: Annotated[dict[str, Any], BOUND]
+    applied_scene: Annotated[dict[str, Any] | None, BOUND]
+    applied_scene_sha256: Annotated[str | None, DERIVED]
+    attestation: Attestation | None
+    timing: Annotated[EpisodeTiming | None, MEASURED]
+    diagnostics: Annotated[dict[str, Any], MEASURED]
+    error: Annotated[ErrorInfo | None, MEASURED]
+    semantic_sha256: Annotated[str, DERIVED]
+    sha256: Annotated[str, DERIVED]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Counts of a domain or a variant, with its interval.
+
+    Attributes:
+        scenarios: In the declared set.
+        scored: Ended without an error.
+        errored: Ended with one.
+        not_started: Neither.
+        successes: Of the scored.
+        success_rate: successes / scored; null where nothing was scored or a subset was run.
+        interval: Wilson 95 % interval of it, or null.
+        bounds: Rate if every errored and missing episode had failed, and if each had succeeded;
+            null where there are none of them.
+    """
+
+    scenarios: int
+    scored: int
+    errored: int
+    not_started: int
+    successes: int
+    success_rate: float | None
+    interval: tuple[float, float] | None
+    bounds: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Summary(Group):
+    """All episodes together; recomputed from them, never counted along the way."""
+
+    domains: dict[str, Group]
+    variants: dict[str, Group]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The whole document.
+
+    Attributes:
+        qualification_id: Of the qualification that the run was bound to, or null.
+        contract: Frozen contract document.
+        identity: Who ran, see `robogate.contract.identity`.
+        error: The run-level error; then there are no episodes.
+    """
+
+    schema: Annotated[Literal["robogate.result/1"], BOUND]
+    status: Annotated[Status, DERIVED]
+    run_id: Annotated[str, MEASURED]
+    started_at: Annotated[str, MEASURED]
+    ended_at: Annotated[str, MEASURED]
+    qualification_id: Annotated[str | None, BOUND]
+    scope: Annotated[str, BOUND]
+    contract: Annotated[dict[str, Any], BOUND]
+    contract_sha256: Annotated[str, DERIVED]
+    harness_contract_sha256: Annotated[str, DERIVED]
+    identity: Annotated[dict[str, Any], BOUND]
+    fingerprint_sha256: Annotated[str, DERIVED]
+    manifest_sha256: Annotated[str, BOUND]
+    error: Annotated[ErrorInfo | None, MEASURED]
+    episodes: tuple[Episode, ...]
+    summary: Annotated[Summary, DERIVED]
+    sha256: Annotated[str, DERIVED]
