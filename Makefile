@@ -1,0 +1,59 @@
+# Everything here starts from a fresh clone: what is missing is set up first.
+#
+#   make run ARGS="adapter=zero runtime.workers=2"
+#   make test PYTEST_ARGS="tests/contract -x"
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+JOBS ?= 2
+ARGS ?=
+PYTEST_ARGS ?=
+export PYTHON
+
+.PHONY: help setup assets run test lint test-quick test-slow test-parts format lock clean
+
+help:  ## Show this
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
+
+setup: .make/setup assets  ## Make .venv from the locked requirements, check rendering, fetch assets
+
+# Built once; a changed lock file or build file builds it again.
+.make/setup: requirements/full.txt pyproject.toml hatch_build.py scripts/setup.sh scripts/setup_gl.sh
+	@scripts/setup.sh
+	@mkdir -p .make && touch .make/setup
+
+assets: .make/setup
+	@$(BIN)/python -c 'import sys; from robogate.runs.assets import main; sys.exit(main([]))' >/dev/null
+
+run: setup  ## Evaluate the scripted positive control in all 68 scenarios
+	@$(BIN)/python -m robogate bench=mujoco_pnp adapter=oracle $(ARGS)
+
+test: lint test-quick  ## Lint, check types and import order, run the quick tests
+
+lint: setup  ## ruff, mypy, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet . || { echo "run 'make format'"; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+test-quick: setup
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+
+test-slow: setup  ## Run the slow tests
+	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+test-parts: setup  ## Test the light core and the worker part on each Python of this machine
+	@scripts/test_parts.sh
+
+format: setup  ## Format the code
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+lock:  ## Resolve requirements/*.txt anew
+	@scripts/lock.sh
+
+clean:  ## Remove what make built; runs in outputs/ stay
+	rm -rf .make .venv build dist

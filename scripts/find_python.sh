@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Print the path of a usable Python of one of the given minor versions, the first wanted first.
+#
+#   scripts/find_python.sh 3.11 3.12
+#
+# PYTHON=/path/to/python is tried before everything else. Exit 1, silently, when there is none.
+set -euo pipefail
+
+# Whether $1 starts, is version $2, and can make a virtual environment. A pyenv shim of a version
+# that is not selected fails here, as does a Debian Python without its venv package.
+usable() {
+  "$1" -c "import sys, venv, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != '$2')" \
+    >/dev/null 2>&1
+}
+
+for version in "$@"; do
+  for candidate in \
+    ${PYTHON:-} "python$version" python3 python \
+    "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
+    if usable "$candidate" "$version"; then
+      "$candidate" -c 'import sys; print(sys.executable)'
+      exit 0
+    fi
+  done
+done
+exit 1
