@@ -67,7 +67,7 @@ class StrictError(EvidenceError):
         self.faults = tuple(faults)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def field_types(cls: type) -> dict[str, Any]:
     """Resolved type hints of a dataclass's fields, ``Annotated`` kept."""
     hints = typing.get_type_hints(cls, include_extras=True)
@@ -179,7 +179,7 @@ def _decode_union(annotation: Any, value: Any, path: str, faults: list[Fault]) -
         if not trial:
             return result
         attempts.append(trial)
-    faults.extend(min(attempts, key=len))
+    faults.extend(min(attempts, key=lambda trial: len(trial)))
     return None
 
 

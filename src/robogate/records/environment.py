@@ -124,7 +124,8 @@ class Environment(Protocol):
             action: As the contract's action space says, (n,) float64.
 
         Raises:
-            EpisodeError: Wrong shape, not finite, out of range, stale or out of order; nothing moved.
+            EpisodeError: Wrong shape, not finite, out of range, stale or out of order;
+                nothing moved.
         """
         ...
 

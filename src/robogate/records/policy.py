@@ -1,4 +1,4 @@
-"""The one policy interface: a policy opens one session per episode and shares no state between them."""
+"""The one policy interface: one session per episode, and no state shared between them."""
 
 from __future__ import annotations
 
