@@ -2,8 +2,8 @@
 
 These classes are read twice: by the configuration front end, which composes YAML into them, and by
 the validator, which decodes a stored contract with no configuration library installed. They hold
-plain types only. ``choices`` in a field's metadata closes a string's world; `check_choices` enforces
-it. Every value here is hashed; what must not be hashed lives in the runtime group.
+plain types only. ``choices`` in a field's metadata closes a string's world; `check_choices`
+enforces it. Every value here is hashed; what must not be hashed lives in the runtime group.
 """
 
 from __future__ import annotations

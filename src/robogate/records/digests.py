@@ -1,10 +1,11 @@
 """Observation digests, the episode's chain, and the trace file that holds what they cover.
 
-A trace is one plain numpy file (structured dtype, no pickle, no archive) with a row per observation.
-Row *i* holds observation *i*, its digests and the action executed next; the last row has no action.
-The chain is binary: SHA-256(previous ‖ observation digest ‖ float64 little-endian action). Its first
-``previous`` is SHA-256(harness contract hash ‖ scenario id); the last observation closes it with an
-empty action.
+A trace is one plain numpy file (structured dtype, no pickle, no archive): a row per observation.
+Row *i* holds observation *i*, its digests and the action executed next; the last row has none, or
+one that the controller refused (``has_action`` 2), which the trace's hash covers and the chain does
+not. The chain is binary: SHA-256(previous ‖ observation digest ‖ float64 little-endian action). Its
+first ``previous`` is SHA-256(harness contract hash ‖ scenario id); the last observation closes it
+with an empty action.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def trace_chain(trace: Trace, harness_contract_sha256: str, scenario_id: str) ->
         digest = observation_digest(
             row["images"].tobytes(), row["state"], row["facts"], row["readback"].tobytes()
         )
-        link = chain_link(link, digest, row["action"] if row["has_action"] else None)
+        link = chain_link(link, digest, row["action"] if row["has_action"] == 1 else None)
     return link.hex()
 
 
