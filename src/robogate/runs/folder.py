@@ -1,0 +1,91 @@
+"""The run folder: created whole or not at all, one per run, and never shared.
+
+::
+
+    outputs/<date>_<time>_<bench>_<adapter>_<hash8>_<rand>/
+      contract.json  manifest.json  identity.json  journal.jsonl  result.json
+      traces/<scenario>.npy   steps/   videos/   run.log
+"""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import secrets
+from pathlib import Path
+
+from robogate.errors import UsageError
+
+CONTRACT = "contract.json"
+MANIFEST = "manifest.json"
+IDENTITY = "identity.json"
+JOURNAL = "journal.jsonl"
+RESULT = "result.json"
+TRACES = "traces"
+STEPS = "steps"
+VIDEOS = "videos"
+LOG = "run.log"
+
+
+def run_folder_name(bench: str, adapter: str, contract_sha256: str, now: datetime.datetime) -> str:
+    """Name of an ordinary run folder; a random part keeps two runs of one second apart."""
+    stamp = now.strftime("%Y-%m-%d_%H-%M-%S")
+    return f"{stamp}_{bench}_{adapter}_{contract_sha256[:8]}_{secrets.token_hex(3)}"
+
+
+def create_run_folder(path: Path) -> Path:
+    """Create an empty run folder.
+
+    Args:
+        path: Where; an existing empty folder is taken, anything else is refused.
+
+    Returns:
+        Its absolute path.
+
+    Raises:
+        UsageError: It holds something, or cannot be written.
+    """
+    folder = path.absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(
+                f"runtime.output_dir: '{path}' is not empty; choose a new folder, "
+                f"or continue it with runtime.resume={path}",
+                code="output_dir",
+            )
+        probe = folder / ".write-probe"
+        probe.write_bytes(b"robogate")
+        probe.unlink()
+        (folder / TRACES).mkdir()
+    except OSError as exc:
+        raise unwritable(path, exc) from exc
+    return folder
+
+
+def unwritable(path: Path, exc: OSError) -> UsageError:
+    """One clear line for a folder that cannot be written."""
+    reason = {
+        errno.ENOSPC: "no space left on the device",
+        errno.EROFS: "the file system is read-only",
+        errno.EACCES: "permission denied",
+        errno.EDQUOT: "the disk quota is used up",
+    }.get(exc.errno or 0, exc.strerror or str(exc))
+    return UsageError(
+        f"output folder '{path}' cannot be written: {reason}; "
+        "choose another with runtime.output_dir=DIR",
+        code="output_dir",
+    )
+
+
+def link_latest(folder: Path) -> None:
+    """Point ``latest`` beside the run folder at it, atomically."""
+    link = folder.parent / "latest"
+    temporary = folder.parent / f".latest.{secrets.token_hex(4)}"
+    temporary.symlink_to(folder.name)
+    try:
+        if link.exists() and not link.is_symlink():
+            return  # somebody's own file of that name is left alone
+        temporary.replace(link)
+    finally:
+        temporary.unlink(missing_ok=True)
