@@ -26,6 +26,8 @@ from robogate.records.observation import FloatArray, Image, Observation
 
 Trace = np.ndarray[Any, Any]
 
+_OBSERVATION_DOMAIN = b"robogate.observation/1"
+
 
 def registration_sha256(registration: Registration) -> str:
     """Hash of a registration, as every observation echoes it."""
@@ -58,7 +60,7 @@ def observation_digest(
         facts: Task facts, (k,).
         readback: The sealed readback's self-hash, 32 bytes.
     """
-    digest = hashlib.sha256(b"robogate.observation/1")
+    digest = hashlib.sha256(_OBSERVATION_DOMAIN)
     digest.update(images)
     digest.update(np.asarray(state, dtype="<f8").tobytes())
     digest.update(np.asarray(facts, dtype="<f8").tobytes())
@@ -117,15 +119,22 @@ def trace_row(observation: Observation) -> tuple[bytes, FloatArray, FloatArray, 
 def trace_chain(trace: Trace, harness_contract_sha256: str, scenario_id: str) -> str:
     """Recompute the closed chain of a trace.
 
+    The row type puts what an observation digest covers first and the action last, so that both are
+    slices of the row's bytes; `observation_digest` and `chain_link` define the same chain.
+
     Returns:
         64 hex digits.
     """
+    raw = trace.tobytes()
+    size = trace.dtype.itemsize
+    fields = trace.dtype.fields or {}
+    covered, action = fields["has_action"][1], fields["action"][1]
+    sha256 = hashlib.sha256
     link = chain_start(harness_contract_sha256, scenario_id)
-    for row in trace:
-        digest = observation_digest(
-            row["images"].tobytes(), row["state"], row["facts"], row["readback"].tobytes()
-        )
-        link = chain_link(link, digest, row["action"] if row["has_action"] == 1 else None)
+    for start, executed in zip(range(0, len(raw), size), (trace["has_action"] == 1).tolist()):
+        digest = sha256(_OBSERVATION_DOMAIN + raw[start : start + covered]).digest()
+        tail = raw[start + action : start + size] if executed else b""
+        link = sha256(link + digest + tail).digest()
     return link.hex()
 
 
@@ -142,21 +151,59 @@ def load_trace(path: Path, expected: np.dtype[Any], max_bytes: int = 1 << 26) ->
     Raises:
         EvidenceError: Missing, too large, not a plain numpy file, or another row type.
     """
+    return parse_trace(read_bounded(path, max_bytes), expected, str(path))
+
+
+def read_bounded(path: Path, max_bytes: int = 1 << 26) -> bytes:
+    """Read a regular file once, so that what is hashed and what is parsed are the same bytes.
+
+    Raises:
+        EvidenceError: Missing, a symbolic link, not a regular file, unreadable or too large.
+    """
+    if path.is_symlink():
+        raise EvidenceError(f"{path}: is a symbolic link, expected a file", code="trace")
+    if not path.is_file():
+        what = "is not a file" if path.exists() else "is missing"
+        raise EvidenceError(f"{path}: {what}", code="trace")
     try:
-        data = path.read_bytes() if path.stat().st_size <= max_bytes else None
+        with path.open("rb") as stream:
+            data = stream.read(max_bytes + 1)
     except OSError as exc:
         raise EvidenceError(f"{path}: cannot be read ({exc.strerror})", code="trace") from exc
-    if data is None:
+    if len(data) > max_bytes:
         raise EvidenceError(f"{path}: larger than {max_bytes} bytes", code="trace")
-    if not data.startswith(b"\x93NUMPY"):
-        raise EvidenceError(f"{path}: not a plain numpy file", code="trace")
+    return data
+
+
+def parse_trace(data: bytes, expected: np.dtype[Any], source: str) -> Trace:
+    """Parse the bytes of a trace file; nothing is allocated on the word of its header.
+
+    Args:
+        data: The whole file.
+        expected: Row type, see `trace_dtype`.
+        source: Name used in messages.
+
+    Returns:
+        The rows, read-only.
+
+    Raises:
+        EvidenceError: Not a plain numpy file, or another row type.
+    """
     stream = io.BytesIO(data)
     try:
-        trace = np.lib.format.read_array(stream, allow_pickle=False)
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("format version is not 1.0")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     except (ValueError, OSError, EOFError, SyntaxError, TypeError, KeyError) as exc:
-        raise EvidenceError(f"{path}: not a plain numpy file ({exc})", code="trace") from exc
-    if stream.read(1):
-        raise EvidenceError(f"{path}: bytes after the array", code="trace")
-    if trace.dtype != expected or trace.ndim != 1:
-        raise EvidenceError(f"{path}: rows are not of the contract's type", code="trace")
-    return trace
+        raise EvidenceError(f"{source}: not a plain numpy file ({exc})", code="trace") from exc
+    if dtype != expected or len(shape) != 1 or fortran:
+        raise EvidenceError(f"{source}: rows are not of the contract's type", code="trace")
+    body = len(data) - stream.tell()
+    if body != shape[0] * expected.itemsize or not body:
+        raise EvidenceError(
+            f"{source}: holds {body} bytes of rows, its header says {shape[0]} rows of "
+            f"{expected.itemsize} bytes",
+            code="trace",
+        )
+    rows: Trace = np.frombuffer(data, dtype=expected, count=shape[0], offset=stream.tell())
+    return rows

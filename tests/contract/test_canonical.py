@@ -1,0 +1,129 @@
+import hashlib
+import json
+import math
+import time
+
+import pytest
+from robogate.contract.canonical import (
+    MAX_DEPTH,
+    canonical_bytes,
+    loads_strict,
+    read_json,
+    self_hash,
+    sha256_file,
+    sha256_json,
+)
+from robogate.errors import EvidenceError
+
+
+def test_canonical_text_is_rfc_8785():
+    # Sorting by UTF-16 units, ES6 numbers and minimal escapes; the values are from RFC 8785's rules.
+    value = {
+        "\u20ac": 1,
+        "\r": 2,
+        "\ufb33": 3,
+        "\U0001f600": 4,
+        "1": [1e30, 4.50, 2e-3, 1e-27, 333333333.33333329, -0.0, 1e21, 1e20],
+    }
+    assert canonical_bytes(value).decode() == (
+        '{"\\r":2,"1":[1e+30,4.5,0.002,1e-27,333333333.3333333,0,1e+21,100000000000000000000],'
+        '"\u20ac":1,"\U0001f600":4,"\ufb33":3}'
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, 2**53, "\ud800", {1: 2}, object()]
+)
+def test_what_has_no_canonical_form_is_refused(value):
+    with pytest.raises(EvidenceError, match="no canonical JSON form"):
+        canonical_bytes({"a": value})
+
+
+def test_hashes_are_of_the_canonical_text(tmp_path):
+    assert sha256_json({"b": 1, "a": 2.0}) == hashlib.sha256(b'{"a":2,"b":1}').hexdigest()
+    assert self_hash({"a": 2.0, "sha256": "x"}) == hashlib.sha256(b'{"a":2}').hexdigest()
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 3_000_000)
+    assert sha256_file(path) == hashlib.sha256(b"x" * 3_000_000).hexdigest()
+
+
+def test_types_survive_reading():
+    value = loads_strict('{"a": 1.0, "b": 1, "c": true, "d": "1", "e": null, "f": -0.0}')
+    assert [type(v) for v in value.values()] == [float, int, bool, str, type(None), float]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1, "b": {"a": 1, "a": 2}}', "duplicate key 'a'"),
+        ('{"a": NaN}', "NaN is not JSON"),
+        ('{"a": -Infinity}', "-Infinity is not JSON"),
+        ('{"a": 1e999}', "overflows"),
+        ('{"a": 9007199254740992}', r"exceeds 2\^53 - 1"),
+        ('{"a": ' + "9" * 5000 + "}", r"exceeds 2\^53 - 1"),
+        ('{"a": 1,}', "not JSON"),
+        ("{'a': 1}", "not JSON"),
+        ('{"a": 1} x', "not JSON"),
+        ("", "not JSON"),
+        ("\ufeff{}", "not JSON"),
+        (b'{"a": "\xff"}', "not valid UTF-8 at byte 7"),
+        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested deeper than 64"),
+        ('{"a":' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1), "nested deeper than 64"),
+        ("[" * 200_000, "nested deeper than 64"),
+        ('"\\"' + "[" * 200_000, "not JSON"),
+        ('"' + "[" * 200_000, "not JSON"),
+        ('\\"' + "[" * 200_000, "nested deeper|not JSON"),
+    ],
+)
+def test_doubtful_json_is_refused(text, message):
+    with pytest.raises(EvidenceError, match=message):
+        loads_strict(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * MAX_DEPTH + "]" * MAX_DEPTH,
+        json.dumps("[" * 500),
+        json.dumps('\\"' + "[" * 500 + "\\"),
+        json.dumps(['\\\\"[[[' * 40, "\\", '"', '\\"']),
+        json.dumps([[]] * 500),
+    ],
+)
+def test_brackets_inside_strings_and_side_by_side_are_no_depth(text):
+    assert loads_strict(text) == json.loads(text)
+
+
+def test_largest_integers_round_trip():
+    for number in (2**53 - 1, -(2**53) + 1):
+        assert loads_strict(str(number)) == number
+        assert canonical_bytes(number) == str(number).encode()
+
+
+def test_size_limit_is_on_bytes(tmp_path):
+    assert loads_strict('"é"', max_bytes=4) == "é"
+    with pytest.raises(EvidenceError, match="4 bytes exceed the limit of 3"):
+        loads_strict('"é"', max_bytes=3)
+    path = tmp_path / "a.json"
+    path.write_text("[1, 2]")
+    with pytest.raises(EvidenceError, match="exceed"):
+        read_json(path, max_bytes=5)
+
+
+def test_a_file_that_cannot_be_read_says_so(tmp_path):
+    with pytest.raises(EvidenceError, match=r"gone\.json: cannot be read \(No such file") as caught:
+        read_json(tmp_path / "gone.json")
+    assert caught.value.code == "unreadable"
+
+
+def test_reading_a_large_document_is_not_a_python_loop_over_its_characters():
+    text = json.dumps([{"a": 'x"[' * 20, "b": [1.5] * 20}] * 20_000)
+    json_alone = min(_seconds(lambda: json.loads(text)) for _ in range(2))
+    # A loop over the characters took more than ten times json.loads; this takes about four.
+    assert min(_seconds(lambda: loads_strict(text)) for _ in range(2)) < 10 * json_alone
+
+
+def _seconds(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
