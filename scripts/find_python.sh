@@ -3,7 +3,7 @@
 #
 #   scripts/find_python.sh 3.11 3.12
 #
-# PYTHON=/path/to/python is tried before everything else. Exit 1, silently, when there is none.
+# With PYTHON=/path/to/python, that one or none. Exit 1, silently, when there is none.
 set -euo pipefail
 
 # Whether $1 starts, is version $2, and can make a virtual environment. A pyenv shim of a version
@@ -14,9 +14,10 @@ usable() {
 }
 
 for version in "$@"; do
-  for candidate in \
-    ${PYTHON:-} "python$version" python3 python \
-    "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
+  candidates=("python$version" python3 python
+    "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python)
+  [ -z "${PYTHON:-}" ] || candidates=("$PYTHON")
+  for candidate in "${candidates[@]}"; do
     if usable "$candidate" "$version"; then
       "$candidate" -c 'import sys; print(sys.executable)'
       exit 0
