@@ -4,6 +4,7 @@ import math
 import time
 
 import pytest
+
 from robogate.contract.canonical import (
     MAX_DEPTH,
     canonical_bytes,
@@ -17,7 +18,7 @@ from robogate.errors import EvidenceError
 
 
 def test_canonical_text_is_rfc_8785():
-    # Sorting by UTF-16 units, ES6 numbers and minimal escapes; the values are from RFC 8785's rules.
+    # Keys sorted by UTF-16 units, numbers as ECMAScript prints them, minimal escapes.
     value = {
         "\u20ac": 1,
         "\r": 2,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
+
 from robogate.contract.strict import (
     BOUND,
     DERIVED,
