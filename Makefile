@@ -18,14 +18,14 @@ export PYTHON
 help:  ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
 
-setup: .make/setup assets  ## Make .venv from the locked requirements, check rendering, fetch assets
+setup: .venv/.robogate-setup assets  ## Make .venv from the locked requirements, check rendering, fetch assets
 
 # Built once; a changed lock file or build file builds it again.
-.make/setup: requirements/full.txt pyproject.toml hatch_build.py scripts/setup.sh scripts/setup_gl.sh
+.venv/.robogate-setup: requirements/full.txt pyproject.toml hatch_build.py scripts/setup.sh scripts/setup_gl.sh
 	@scripts/setup.sh
-	@mkdir -p .make && touch .make/setup
+	@touch .venv/.robogate-setup
 
-assets: .make/setup
+assets: .venv/.robogate-setup
 	@$(BIN)/python -c 'import sys; from robogate.runs.assets import main; sys.exit(main([]))' >/dev/null
 
 run: setup  ## Evaluate the scripted positive control in all 68 scenarios
