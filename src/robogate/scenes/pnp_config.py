@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robogate.contract.schema import Bench, Range, Vec3
+from robogate.scenes.pnp_ranges import SceneRanges
 from robogate.scenes.spec import Quat
+
+__all__ = [
+    "Attachment",
+    "OscPose",
+    "PnpBench",
+    "SceneRanges",
+    "Success",
+    "WristMount",
+    "WRIST_MOUNT",
+]
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,16 @@ class WristMount:
     position: Vec3
     orientation: Quat
     fovy: float
+
+
+#: robosuite 1.4's ``eye_in_hand`` on ``right_hand``, expressed in ``panda_hand`` (right_hand lies
+#: 0.5 mm behind it, turned by −0.0282°). No contract may state another mount.
+WRIST_MOUNT = WristMount(
+    parent="panda_hand",
+    position=(0.04999999393217058, -2.4632963799251658e-05, -0.0005),
+    orientation=(0.0, 0.7072809410962468, 0.7069325783708142, 0.0),
+    fovy=75.0,
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +113,8 @@ class Success:
     Attributes:
         reach_distance: Grip site to block centre, m.
         lift_height: Rise of the held block's centre above its initial height, m.
-        rest_height: Largest height of a resting block's centre above the target's, m.
+        rest_height: Largest distance of a resting block's centre, up or down, from the height at
+            which it lies on the table, m.
         stable_actions: Consecutive actions inside the region.
         stable_speed: Largest linear speed of a stable block, m/s.
         open_width: The gripper counts as open from this opening on, m.
@@ -104,15 +126,6 @@ class Success:
     stable_actions: int
     stable_speed: float
     open_width: float
-
-
-@dataclass(frozen=True)
-class SceneRanges:
-    """What the resolver draws from; every number that a scene's parameters come from.
-
-    Attributes:
-        (see the resolver, which is the only reader)
-    """
 
 
 @dataclass(frozen=True)

@@ -139,16 +139,19 @@ class Disturbance:
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """The green goal disc on the table.
+    """The green goal disc on the table: seen, never touched.
 
     Attributes:
-        position: Centre of the region in which the block's centre must rest, world frame, (3,), m.
-        radius: Horizontal radius of the success region, m.
+        position: Centre of the disc, world frame, (3,), m; it lies on the table's top.
+        radius: Of the disc, m, and of the region: the block's centre must come to rest within this
+            horizontal distance of the disc's axis.
+        thickness: Of the disc, m.
         rgba: Colour of the disc.
     """
 
     position: Vec3
     radius: float
+    thickness: float
     rgba: Rgba
 
 
