@@ -57,11 +57,18 @@ class RunError(RobogateError):
     Codes in use: ``contract_mismatch``, ``identity_mismatch``, ``registration_mismatch``,
     ``readback_mismatch``, ``policy_source_changed``, ``manifest_changed``, ``asset_changed``,
     ``ik_solver``, ``protocol_version``, ``wrong_scenario``, ``identical_images``,
-    ``blank_image``, ``success_at_reset``, ``connect``, ``load``, ``warm_up``.
+    ``blank_image``, ``success_at_reset``, ``success_mismatch``, ``connect``, ``load``,
+    ``warm_up``, ``journal``.
+
+    Attributes:
+        scenario_id: Scenario during which it happened; None outside an episode.
+        step: Actions executed before it; None outside an episode.
     """
 
     exit_code = 3
     default_code = "run"
+    scenario_id: str | None = None
+    step: int | None = None
 
 
 class EpisodeError(RobogateError):
@@ -70,7 +77,7 @@ class EpisodeError(RobogateError):
     Codes in use: ``inference_exception``, ``inference_timeout``, ``connection_lost``,
     ``bad_reply``, ``action_type``, ``action_shape``, ``action_not_finite``,
     ``action_out_of_range``, ``empty_chunk``, ``reset_failed``, ``simulator_nan``,
-    ``worker_died``, ``worker_timeout``, ``interrupted``.
+    ``environment_exception``, ``worker_died``, ``worker_timeout``, ``interrupted``.
     """
 
     exit_code = 3

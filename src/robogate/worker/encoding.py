@@ -1,0 +1,126 @@
+"""Observations and arrays as message parts, decoded strictly.
+
+A message is JSON-able but for its arrays, which an `ArrayCodec` puts wherever its transport carries
+them best: raw buffers beside the message in a pipe, extension types in msgpack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robogate.contract.strict import Fault, StrictError, encode
+from robogate.records.observation import Evaluator, Observation
+
+Array = NDArray[Any]
+#: The only element types that a message may carry.
+ARRAY_TYPES = ("<f8", "|u1")
+
+
+class ArrayCodec(Protocol):
+    """Puts arrays into a message and takes them out again."""
+
+    def pack(self, array: Array) -> Any:
+        """Return what stands for the array in the message; its bytes may travel elsewhere."""
+        ...
+
+    def unpack(self, value: Any, path: str) -> Array:
+        """Return the array that ``value`` stands for, owned by the caller.
+
+        Raises:
+            StrictError: ``value`` stands for no array of an accepted type.
+        """
+        ...
+
+
+#: Fields of an observation and their exact types; ``object`` is checked by its own decoder.
+OBSERVATION_FIELDS: dict[str, type] = {
+    "protocol_version": str,
+    "episode_id": str,
+    "step": int,
+    "instruction": str,
+    "state": dict,
+    "images": dict,
+    "registration_sha256": str,
+    "done": bool,
+    "evaluator": object,
+}
+EVALUATOR_FIELDS: dict[str, type] = {
+    "scenario_id": str,
+    "seed": int,
+    "applied_scene": dict,
+    "success": bool,
+    "facts": object,
+    "diagnostics": dict,
+}
+
+
+def encode_observation(observation: Observation, codec: ArrayCodec) -> dict[str, Any]:
+    """Turn an observation into a message part."""
+    half = observation.evaluator
+    fields: dict[str, Any] = {name: getattr(observation, name) for name in OBSERVATION_FIELDS}
+    fields["state"] = {
+        name: codec.pack(np.asarray(value, dtype="<f8"))
+        for name, value in observation.state.items()
+    }
+    fields["images"] = {name: codec.pack(image) for name, image in observation.images.items()}
+    if half is not None:
+        fields["evaluator"] = {name: getattr(half, name) for name in EVALUATOR_FIELDS}
+        fields["evaluator"]["facts"] = codec.pack(np.asarray(half.facts, dtype="<f8"))
+        fields["evaluator"]["diagnostics"] = encode(half.diagnostics)
+    return fields
+
+
+def decode_observation(value: Any, codec: ArrayCodec, path: str) -> Observation:
+    """Read an observation; its arrays are the caller's own.
+
+    Raises:
+        StrictError: It is not exactly one.
+    """
+    fields = take_fields(value, path, OBSERVATION_FIELDS)
+    half = fields["evaluator"]
+    if half is not None:
+        half = take_fields(half, f"{path}.evaluator", EVALUATOR_FIELDS)
+        facts = take_array(half["facts"], f"{path}.evaluator.facts", codec, "<f8", 1)
+        fields["evaluator"] = Evaluator(**{**half, "facts": facts})
+    fields["state"] = {
+        name: take_array(item, f"{path}.state.{name}", codec, "<f8", 1)
+        for name, item in fields["state"].items()
+    }
+    fields["images"] = {
+        name: take_array(item, f"{path}.images.{name}", codec, "|u1", 3)
+        for name, item in fields["images"].items()
+    }
+    return Observation(**fields)
+
+
+def take_array(value: Any, path: str, codec: ArrayCodec, dtype: str, ndim: int) -> Array:
+    """Take an array out of a message and check its element type and number of dimensions."""
+    array = codec.unpack(value, path)
+    if array.dtype.str != dtype or array.ndim != ndim:
+        actual = f"{array.dtype.str} with {array.ndim} dimension(s)"
+        refuse(path, f"is an array of {actual}, expected {dtype} with {ndim}")
+    return array
+
+
+def take_fields(value: Any, path: str, kinds: Mapping[str, type]) -> dict[str, Any]:
+    """Check an object's keys and the exact types of its values; ``object`` accepts any."""
+    if type(value) is not dict:
+        refuse(path, f"is {type(value).__name__}, expected object")
+    if value.keys() != kinds.keys():
+        faults = [Fault(f"{path}.{k}", "unknown field") for k in value if k not in kinds]
+        faults += [Fault(f"{path}.{k}", "missing field") for k in kinds if k not in value]
+        raise StrictError(faults)
+    for name, kind in kinds.items():
+        if kind is not object and type(value[name]) is not kind:
+            actual = type(value[name]).__name__
+            refuse(f"{path}.{name}", f"is {actual}, expected {kind.__name__}")
+    return dict(value)
+
+
+def refuse(path: str, message: str) -> NoReturn:
+    """Raise a `StrictError` about one value."""
+    raise StrictError([Fault(path, message)])
