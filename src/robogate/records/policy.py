@@ -79,3 +79,20 @@ class PrivilegedSession(Protocol):
     def close(self) -> None:
         """The episode is over."""
         ...
+
+
+@runtime_checkable
+class PrivilegedPolicy(Protocol):
+    """A loaded control whose sessions see the scene."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """As `Policy.identity`."""
+        ...
+
+    def open_session(self, instruction: str) -> PrivilegedSession:
+        """As `Policy.open_session`."""
+        ...
+
+    def close(self) -> None:
+        """As `Policy.close`."""
+        ...

@@ -1,0 +1,59 @@
+"""What the registry hands to a run: a policy or control that is ready to open sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from robogate.contract.identity.records import (
+    AdapterIdentity,
+    CheckpointIdentity,
+    PolicyIdentity,
+)
+from robogate.contract.strict import encode
+from robogate.records.policy import Policy, PolicySession, PrivilegedPolicy, PrivilegedSession
+
+
+def _nothing_imported() -> None:
+    """A built-in control imports no policy source; the harness hash covers it."""
+
+
+@dataclass(frozen=True)
+class LoadedPolicy:
+    """A policy after loading.
+
+    Attributes:
+        policy: Opens the sessions.
+        privileged: Whether these are `PrivilegedSession`, which see the scene: a harness control,
+            never ranked.
+        adapter: Identity of the adapter's own code.
+        source: Identity of the imported policy source; None for a built-in control.
+        checkpoint: Identity of the checkpoint; None where there is none.
+        require_unchanged: Measures the imported source again and raises `RunError`
+            ``policy_source_changed`` where it differs from what was loaded. To be called after
+            the last episode, before a result is written.
+    """
+
+    policy: Policy | PrivilegedPolicy
+    privileged: bool
+    adapter: AdapterIdentity
+    source: PolicyIdentity | None
+    checkpoint: CheckpointIdentity | None
+    require_unchanged: Callable[[], None] = _nothing_imported
+
+    def identity(self) -> dict[str, Any]:
+        """All parts as plain JSON values: ``adapter``, ``policy``, ``checkpoint``."""
+        return {
+            "adapter": encode(self.adapter),
+            "policy": encode(self.source),
+            "checkpoint": encode(self.checkpoint),
+        }
+
+    def open_session(self, instruction: str) -> PolicySession | PrivilegedSession:
+        """Begin an episode; nothing is shared with any other."""
+        return self.policy.open_session(instruction)
+
+    def close(self) -> None:
+        """Release the model; may be called twice."""
+        self.policy.close()

@@ -1,0 +1,85 @@
+"""Which adapters exist, and the one door through which a run loads a policy."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from robogate.adapters.loaded import LoadedPolicy
+from robogate.contract.schema import Adapter, Bench
+from robogate.errors import ConfigError, nearest
+
+Loader = Callable[[Adapter, Bench, tuple[str, ...]], LoadedPolicy]
+
+
+@dataclass(frozen=True)
+class AdapterEntry:
+    """One kind of adapter.
+
+    Attributes:
+        loader: ``module:function``, imported when it is used: an adapter may need a framework.
+        modules: Files that its implementation hash covers, relative to the package.
+    """
+
+    loader: str
+    modules: tuple[str, ...]
+
+
+_ADAPTERS: Mapping[str, AdapterEntry] = {
+    "zero": AdapterEntry(
+        loader="robogate.adapters.zero:load",
+        modules=("adapters/loaded.py", "adapters/zero.py"),
+    ),
+    "oracle": AdapterEntry(
+        loader="robogate.adapters.oracle:load",
+        modules=(
+            "adapters/loaded.py",
+            "adapters/oracle.py",
+            "adapters/pnp_geometry.py",
+            "adapters/pnp_oracle.py",
+            "adapters/rotations.py",
+        ),
+    ),
+    "python": AdapterEntry(
+        loader="robogate.adapters.python:load",
+        modules=("adapters/loaded.py", "adapters/python.py"),
+    ),
+}
+
+
+def adapter_entry(kind: str) -> AdapterEntry:
+    """Look up a kind of adapter.
+
+    Raises:
+        ConfigError: There is none of that name; the message gives the nearest ones.
+    """
+    entry = _ADAPTERS.get(kind)
+    if entry is None:
+        hint = nearest(kind, _ADAPTERS)
+        raise ConfigError(f"adapter.kind: no adapter '{kind}'; {hint}", code="adapter")
+    return entry
+
+
+def load_policy(adapter: Adapter, bench: Bench) -> LoadedPolicy:
+    """Load a policy: everything that can fail before the first reset fails here.
+
+    Args:
+        adapter: Of the frozen contract.
+        bench: That it is going to drive.
+
+    Raises:
+        ConfigError: No such adapter, or it does not drive this bench.
+        RunError: ``load`` or ``policy_source``: the policy cannot be loaded or identified.
+    """
+    entry = adapter_entry(adapter.kind)
+    if bench.kind not in adapter.benches:
+        raise ConfigError(
+            f"adapter '{adapter.kind}' does not drive bench '{bench.kind}'; it drives "
+            + ", ".join(adapter.benches),
+            code="adapter",
+        )
+    module, _, function = entry.loader.partition(":")
+    loader = cast(Loader, getattr(cast(Any, importlib.import_module(module)), function))
+    return loader(adapter, bench, entry.modules)
