@@ -61,7 +61,8 @@ class Sensors:
 
     def fingers(self) -> FloatArray:
         """Finger positions, (2,), m; solver noise below the fingers' stop at 0 is 0."""
-        return np.maximum(self._data.qpos[self._fingers], 0.0)
+        positions: FloatArray = np.maximum(self._data.qpos[self._fingers], 0.0)
+        return positions
 
     def state(self) -> dict[str, FloatArray]:
         """What a policy may feel; every array is new."""

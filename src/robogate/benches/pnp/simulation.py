@@ -1,7 +1,7 @@
 """One episode's simulation: a model compiled from its scene, and the clock that moves it.
 
-The only time that passes is that of `execute`: the declared number of physics steps per action, each
-of the declared number of simulator steps. Nothing here outlives the episode.
+The only time that passes is that of `execute`: the declared number of physics steps per action,
+each of the declared number of simulator steps. Nothing here outlives the episode.
 """
 
 from __future__ import annotations
