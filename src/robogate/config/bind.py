@@ -1,0 +1,135 @@
+"""Content in place of paths: the digests that a contract is bound to.
+
+What the configuration states must be what the files say. A path never enters the contract; what the
+file holds does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from robogate.contract.assets import AssetInventory, load_inventory
+from robogate.contract.identity.checkpoint import measure_checkpoint
+from robogate.contract.identity.records import CheckpointIdentity
+from robogate.contract.layout import data_dir, manifests_dir
+from robogate.contract.schema import Adapter, Bench, Track
+from robogate.errors import ConfigError, EvidenceError, nearest
+from robogate.scenes.manifest import load_manifest
+
+#: Keys that the configuration may leave null because content fills them.
+BOUND = {"bench": ("assets", "sha256"), "track": ("manifest_sha256",)}
+
+#: Stands in a record between its decoding and its binding.
+UNBOUND = "unbound"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Records with their digests, and the files that these came from.
+
+    Attributes:
+        bench: With the digest of its assets.
+        track: With the digest of its manifest.
+        adapter: With the digest of its checkpoint, or null.
+        manifest: The scenario manifest.
+        assets: Folder that the assets lie in.
+        checkpoint: What was measured of it, or null where no path was given.
+    """
+
+    bench: Bench
+    track: Track
+    adapter: Adapter
+    manifest: Path
+    assets: Path
+    checkpoint: CheckpointIdentity | None
+
+
+def leave_unbound(group: str, raw: dict[str, Any]) -> None:
+    """Let a bound key be null, in the raw values of a group; changes ``raw``."""
+    *parents, key = BOUND.get(group, ("",))
+    for parent in parents:
+        raw = raw.get(parent) or {}
+    if key in raw and raw[key] is None:
+        raw[key] = UNBOUND
+
+
+def bind(bench: Bench, track: Track, adapter: Adapter, checkpoint: str | None) -> Bound:
+    """Measure manifest, asset inventory and checkpoint, and put their digests into the records.
+
+    Raises:
+        ConfigError: A file is missing, does not hold in itself, or is not the one that the
+            configuration states.
+    """
+    manifest = _committed("track.manifest", track.manifest)
+    inventory_file = _committed("bench.assets.inventory", bench.assets.inventory)
+    inventory = _load_inventory(inventory_file)
+    assets = dataclasses.replace(
+        bench.assets,
+        sha256=_agreed(
+            "bench.assets.sha256", bench.assets.sha256, inventory.assets_sha256, inventory_file
+        ),
+    )
+    adapter, measured = _bind_checkpoint(adapter, checkpoint)
+    return Bound(
+        bench=dataclasses.replace(bench, assets=assets),
+        track=_bind_track(track, manifest),
+        adapter=adapter,
+        manifest=manifest,
+        assets=data_dir() / inventory.root,
+        checkpoint=measured,
+    )
+
+
+def _committed(key: str, name: str) -> Path:
+    """A file under ``manifests/``."""
+    folder = manifests_dir()
+    known = [path.name for path in folder.glob("*.json")]
+    if name not in known:
+        raise ConfigError(f"{key}: no file {name!r} in {folder}; {nearest(name, known)}")
+    return folder / name
+
+
+def _agreed(key: str, stated: str, found: str, file: Path) -> str:
+    """The digest of a file's content, where the configuration states no other."""
+    if stated not in (UNBOUND, found):
+        raise ConfigError(
+            f"{key}: {file} has {found}, the configuration expects {stated};"
+            " restore the file, or set the key to null to measure what is there"
+        )
+    return found
+
+
+def _load_inventory(file: Path) -> AssetInventory:
+    try:
+        return load_inventory(file)
+    except EvidenceError as exc:
+        raise ConfigError(exc.message, code=exc.code) from exc
+
+
+def _bind_track(track: Track, file: Path) -> Track:
+    try:
+        manifest = load_manifest(file)
+    except EvidenceError as exc:
+        raise ConfigError(exc.message, code=exc.code) from exc
+    if len(manifest.scenarios) != track.scenarios:
+        raise ConfigError(
+            f"track.scenarios: is {track.scenarios}, {file} has {len(manifest.scenarios)}"
+        )
+    digest = _agreed("track.manifest_sha256", track.manifest_sha256, manifest.sha256, file)
+    return dataclasses.replace(track, manifest_sha256=digest)
+
+
+def _bind_checkpoint(
+    adapter: Adapter, path: str | None
+) -> tuple[Adapter, CheckpointIdentity | None]:
+    if path is None:
+        return adapter, None
+    if adapter.role == "control":
+        raise ConfigError(f"runtime.checkpoint: the control '{adapter.kind}' has no checkpoint")
+    measured = measure_checkpoint(Path(path), adapter.revision)
+    stated = adapter.checkpoint_sha256 or UNBOUND
+    digest = _agreed("adapter.checkpoint_sha256", stated, measured.sha256, Path(path))
+    return dataclasses.replace(adapter, checkpoint_sha256=digest), measured

@@ -1,0 +1,143 @@
+"""Compose points: overrides in, frozen contracts and runtime settings out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from robogate.config.bind import bind, leave_unbound
+from robogate.config.coerce import to_record
+from robogate.config.hydra_values import Composer, Values, hydra_composer
+from robogate.config.overrides import expand
+from robogate.config.runtime import Runtime, runtime_faults
+from robogate.contract.identity.records import CheckpointIdentity
+from robogate.errors import ConfigError, EvidenceError
+from robogate.records.contract import GROUPS, FrozenContract, freeze, group_types, misfit
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluation, complete before anything runs.
+
+    Attributes:
+        frozen: The contract.
+        runtime: How to carry it out.
+        overrides: As given for this point, sweeps expanded.
+        choices: Chosen option of each group, such as ``{"bench": "mujoco_pnp", …}``.
+        manifest_path: The scenario manifest that the contract is bound to.
+        assets_dir: Folder of the bench's pinned files.
+        checkpoint: What was measured of ``runtime.checkpoint``, or null where that is null.
+    """
+
+    frozen: FrozenContract
+    runtime: Runtime
+    overrides: tuple[str, ...]
+    choices: Mapping[str, str]
+    manifest_path: Path
+    assets_dir: Path
+    checkpoint: CheckpointIdentity | None
+
+
+def compose(
+    overrides: Sequence[str] = (), *, multirun: bool = False, config_dir: Path | None = None
+) -> list[Point]:
+    """Compose, close, bind and freeze every point that the overrides describe.
+
+    Args:
+        overrides: Hydra overrides, such as ``bench=mujoco_pnp``.
+        multirun: Whether comma lists are sweeps.
+        config_dir: The user's own config groups, searched after ours.
+
+    Raises:
+        ConfigError: One line; of several points, the first that is wrong.
+    """
+    with hydra_composer(config_dir) as composer:
+        expanded = expand(overrides, multirun=multirun, loader=composer.loader)
+        points = []
+        for point in expanded:
+            try:
+                points.append(_point(point, composer))
+            except ConfigError as exc:
+                if len(expanded) == 1:
+                    raise
+                raise ConfigError(f"at {' '.join(point)}: {exc.message}", code=exc.code) from exc
+    _refuse_shared_folders(points)
+    return points
+
+
+def _point(overrides: Sequence[str], composer: Composer) -> Point:
+    values = composer.values(overrides)
+    groups = _typed(values)
+    runtime = to_record(Runtime, values.runtime, "runtime")
+    faults = runtime_faults(runtime)
+    if faults:
+        raise ConfigError("; ".join(str(fault) for fault in faults[:5]))
+    _refuse_misfits(groups, values.choices, overrides, composer)
+    bound = bind(groups["bench"], groups["track"], groups["adapter"], runtime.checkpoint)
+    groups.update(bench=bound.bench, track=bound.track, adapter=bound.adapter)
+    try:
+        frozen = freeze(**groups)
+    except EvidenceError as exc:
+        raise ConfigError(exc.message) from exc
+    return Point(
+        frozen=frozen,
+        runtime=runtime,
+        overrides=tuple(overrides),
+        choices=values.choices,
+        manifest_path=bound.manifest,
+        assets_dir=bound.assets,
+        checkpoint=bound.checkpoint,
+    )
+
+
+def _typed(values: Values) -> dict[str, Any]:
+    """The five groups as records; digests that content fills are still open."""
+    raw = values.contract
+    types = group_types(raw["bench"].get("kind"), raw["adapter"].get("kind"))
+    groups: dict[str, Any] = {}
+    for name in GROUPS:
+        leave_unbound(name, raw[name])
+        groups[name] = to_record(types[name], raw[name], name)
+    return groups
+
+
+def _refuse_misfits(
+    groups: Mapping[str, Any],
+    choices: Mapping[str, str],
+    overrides: Sequence[str],
+    composer: Composer,
+) -> None:
+    """Refuse an adapter, track or renderer that is not for this bench, and name those that are."""
+    for name in ("track", "adapter", "renderer"):
+        reason = misfit(name, vars(groups[name]), groups["bench"])
+        if reason is None:
+            continue
+        fitting = _fitting(name, groups["bench"], overrides, composer)
+        raise ConfigError(
+            f"{name}={choices[name]} does not fit bench={choices['bench']}: {reason};"
+            f" {name}s that fit: {', '.join(fitting) or 'none'}"
+        )
+
+
+def _fitting(group: str, bench: Any, overrides: Sequence[str], composer: Composer) -> list[str]:
+    """Options of a group that fit a bench."""
+    chosen = [text for text in overrides if text.startswith("bench=")]
+    return [
+        option
+        for option in composer.options(group)
+        if misfit(group, composer.values([*chosen, f"{group}={option}"]).contract[group], bench)
+        is None
+    ]
+
+
+def _refuse_shared_folders(points: Sequence[Point]) -> None:
+    """Refuse two evaluations in one folder."""
+    for key in ("output_dir", "resume"):
+        folders = [getattr(p.runtime, key) for p in points if getattr(p.runtime, key) is not None]
+        if len({str(Path(folder).resolve()) for folder in folders}) < len(folders):
+            raise ConfigError(
+                f"runtime.{key}: {len(points)} evaluations would share one run folder; leave it"
+                " null, and each gets its own"
+            )

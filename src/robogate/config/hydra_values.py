@@ -1,0 +1,165 @@
+"""The plain values that Hydra composes, with every way in which that can fail as one clear line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from robogate.config.overrides import ALL_GROUPS
+from robogate.contract.layout import conf_dir
+from robogate.errors import ConfigError, nearest
+from robogate.records.contract import GROUPS
+
+if TYPE_CHECKING:
+    from hydra.core.config_loader import ConfigLoader
+    from omegaconf import DictConfig
+
+#: What a contract may interpolate: ``${bench.timing.control_hz}``, ``${.relative}``; no resolver.
+_PLAIN_REFERENCE = re.compile(r"\$\{\.*[A-Za-z_]\w*(\.\w+|\[\w+\])*\}")
+
+
+@dataclass(frozen=True)
+class Values:
+    """One composed configuration.
+
+    Attributes:
+        contract: Raw values of the five contract groups, interpolations resolved.
+        runtime: Raw values of the runtime group.
+        choices: Chosen option of each group.
+    """
+
+    contract: dict[str, Any]
+    runtime: dict[str, Any]
+    choices: Mapping[str, str]
+
+
+class Composer:
+    """A started Hydra; made by `hydra_composer`.
+
+    Attributes:
+        loader: Knows the groups' options.
+    """
+
+    def __init__(self, loader: ConfigLoader, search: Sequence[str]) -> None:
+        self.loader = loader
+        self._search = tuple(search)
+
+    def options(self, group: str) -> list[str]:
+        """Names of a group's options, the user's own included."""
+        return list(self.loader.get_group_options(group, None, "config", list(self._search)))
+
+    def values(self, overrides: Sequence[str]) -> Values:
+        """Compose overrides that hold no sweep.
+
+        Raises:
+            ConfigError: Unknown key or option, something that is not a value of a contract, a
+                reference that leads nowhere or outside the contract.
+        """
+        config = self._compose(overrides)
+        chosen = config.hydra.runtime.choices
+        for name in map(str, config):
+            if name not in (*ALL_GROUPS, "hydra"):
+                hint = nearest(name, ALL_GROUPS)
+                raise ConfigError(f"{name}: a configuration file sets it; no such group; {hint}")
+        return Values(
+            contract=_contract(config),
+            runtime=_resolved(config, ("runtime",))["runtime"],
+            choices={group: str(chosen[group]) for group in ALL_GROUPS},
+        )
+
+    def _compose(self, overrides: Sequence[str]) -> DictConfig:
+        from hydra import compose
+        from hydra.errors import HydraException, MissingConfigException
+
+        try:
+            return compose("config", [*self._search, *overrides], return_hydra_config=True)
+        except MissingConfigException as exc:
+            raise ConfigError(self._unknown_option(exc.missing_cfg_file, str(exc))) from exc
+        except HydraException as exc:
+            raise ConfigError(_one_line(exc)) from exc
+
+    def _unknown_option(self, missing: str | None, message: str) -> str:
+        group, _, option = (missing or "").rpartition("/")
+        if group not in ALL_GROUPS:
+            return " ".join(message.split())
+        return f"{group}={option}: no such {group}; {nearest(option, self.options(group))}"
+
+
+@contextlib.contextmanager
+def hydra_composer(config_dir: Path | None) -> Iterator[Composer]:
+    """Start Hydra on `conf/` and, after it, on the user's own folder.
+
+    Raises:
+        ConfigError: The folder does not exist.
+    """
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    search = []
+    if config_dir is not None:
+        if not config_dir.is_dir():
+            raise ConfigError(f"--config-dir: no such folder: '{config_dir}'")
+        path = str(config_dir.resolve()).replace("\\", "\\\\").replace("'", "\\'")
+        search.append(f"hydra.searchpath=['file://{path}']")
+    with initialize_config_dir(str(conf_dir()), job_name="robogate", version_base="1.3"):
+        yield Composer(GlobalHydra.instance().config_loader(), search)
+
+
+def _one_line(exc: BaseException) -> str:
+    """Say what went wrong, from the innermost cause that knows the key."""
+    from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+    cause: BaseException | None = exc
+    while cause is not None:
+        if isinstance(cause, (ConfigAttributeError, ConfigKeyError)) and cause.full_key:
+            siblings = [] if cause.parent_node is None else [str(k) for k in cause.parent_node]
+            return f"{cause.full_key}: unknown key; {nearest(str(cause.key), siblings)}"
+        if isinstance(cause, OmegaConfBaseException) and cause.full_key:
+            return f"{cause.full_key}: {str(cause).splitlines()[0]}"
+        cause = cause.__cause__
+    return " ".join(str(exc).split())
+
+
+def _contract(config: DictConfig) -> dict[str, Any]:
+    """Resolve the five groups among themselves: nothing of the machine can enter them."""
+    from omegaconf import OmegaConf
+
+    for group in GROUPS:
+        _refuse_outside(OmegaConf.to_container(config[group], resolve=False), group)
+    return _resolved(config, GROUPS)
+
+
+def _refuse_outside(value: Any, path: str) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_outside(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_outside(item, f"{path}[{index}]")
+    elif isinstance(value, str) and "${" in value:
+        names = re.findall(r"\$\{([A-Za-z_]\w*)", value)
+        if "${" in _PLAIN_REFERENCE.sub("", value) or not set(names) <= set(GROUPS):
+            raise ConfigError(
+                f"{path}: {value!r} refers to something outside the contract; write the value, or"
+                f" refer to {', '.join(GROUPS)}"
+            )
+
+
+def _resolved(config: DictConfig, groups: Sequence[str]) -> dict[str, Any]:
+    """Plain containers of some groups, without the others in reach."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    alone = OmegaConf.create({name: config[name] for name in groups})
+    try:
+        values: Any = OmegaConf.to_container(alone, resolve=True)
+    except OmegaConfBaseException as exc:
+        raise ConfigError(f"{exc.full_key}: {str(exc).splitlines()[0]}") from exc
+    for name in groups:
+        if not isinstance(values[name], dict):
+            raise ConfigError(f"{name}: is {values[name]!r}, expected a group of values")
+    return dict(values)

@@ -1,0 +1,107 @@
+"""The runtime group: how a run is carried out. Typed and closed, but never hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from robogate.contract.schema import check_choices, choices
+from robogate.contract.strict import Fault
+
+
+@dataclass(frozen=True)
+class EnvironmentPlace:
+    """Where the environment runs; in a child of this interpreter where both are null.
+
+    Attributes:
+        url: HTTP address of a worker on this or another host.
+        python: Interpreter of an environment that needs another Python.
+    """
+
+    url: str | None
+    python: str | None
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """How long the environment may take before the run calls it lost.
+
+    Attributes:
+        start: From its start to its description, s.
+        reset: One reset, s.
+        step: One step, s.
+    """
+
+    start: float
+    reset: float
+    step: float
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a run is carried out. Relative paths are relative to the working directory.
+
+    Attributes:
+        output_dir: Run folder; null: a new one under ``outputs/``.
+        link_latest: Whether ``outputs/latest`` points to this run.
+        workers: Simulator processes.
+        media: Whether MP4 and step data are written.
+        gl: OpenGL backend.
+        wandb: What the W&B mirror does.
+        resume: Run folder to continue, or null.
+        qualification: Folder of the qualification that the run is bound to, or null.
+        checkpoint: File or folder of the policy's checkpoint; its digest enters the contract.
+        env: Where the environment runs.
+        deadlines: How long it may take.
+    """
+
+    output_dir: str | None
+    link_latest: bool
+    workers: int
+    media: bool
+    gl: str = field(metadata=choices("auto", "egl", "osmesa"))
+    wandb: str = field(metadata=choices("offline", "online", "off"))
+    resume: str | None = field()
+    qualification: str | None = field()
+    checkpoint: str | None = field()
+    env: EnvironmentPlace = field()
+    deadlines: Deadlines = field()
+
+
+def runtime_faults(runtime: Runtime) -> list[Fault]:
+    """Everything that types alone do not say, as faults with paths such as ``runtime.workers``."""
+    faults = check_choices(runtime, "runtime")
+    faults += (Fault(f"runtime.{path}", message) for path, message in _faults(runtime))
+    return faults
+
+
+def _faults(runtime: Runtime) -> Iterator[tuple[str, str]]:
+    if runtime.workers < 1:
+        yield "workers", f"is {runtime.workers}, expected at least 1"
+    for name in ("start", "reset", "step"):
+        seconds = getattr(runtime.deadlines, name)
+        if not seconds > 0:
+            yield f"deadlines.{name}", f"is {seconds}, expected a number of seconds above 0"
+    for name, path in (
+        ("resume", runtime.resume),
+        ("qualification", runtime.qualification),
+        ("checkpoint", runtime.checkpoint),
+    ):
+        if path is not None and not Path(path).exists():
+            yield name, f"no such {'file or ' if name == 'checkpoint' else ''}folder: {path!r}"
+    if runtime.resume is not None and runtime.output_dir is not None:
+        yield "output_dir", "a resumed run keeps its folder; give runtime.resume alone"
+    url = runtime.env.url
+    if url is not None and (urlsplit(url).scheme not in ("http", "https") or not _host(url)):
+        yield "env.url", f"is {url!r}, expected http://HOST:PORT"
+    if url is not None and runtime.env.python is not None:
+        yield "env.python", "an environment at runtime.env.url has its own interpreter"
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
