@@ -18,7 +18,10 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   echo "installing EGL and OSMesa"
   export DEBIAN_FRONTEND=noninteractive
   # Newer releases no longer ship OSMesa; EGL alone is enough.
-  { apt-get update -qq && { $install -qq libosmesa6 || $install -qq; }; } >/dev/null
+  if ! { apt-get update -qq && { $install -qq libosmesa6 || $install -qq; }; } >/dev/null; then
+    echo "robogate renders with EGL or OSMesa, and apt-get could not install them: $install" >&2
+    exit 2
+  fi
   can_render && exit 0
   echo "EGL is installed, and still no rendering context can be made:" >&2
   MUJOCO_GL=egl .venv/bin/python -c 'import mujoco; mujoco.GLContext(16, 16)' 2>&1 | tail -1 >&2 || true
