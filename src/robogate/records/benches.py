@@ -1,0 +1,128 @@
+"""What a kind of bench means: its config, its scenes, its state, its readback and its success.
+
+Everything that differs between benches and that a verifier needs too is found here, by name; a
+simulator is found by the contract's ``environment``, never here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from robogate.contract.schema import Bench, Renderer
+from robogate.contract.strict import Fault
+from robogate.errors import ConfigError, nearest
+from robogate.records.facts import PNP_FACTS
+from robogate.records.judgement import Judgement, Tracker, judge_all
+from robogate.records.pnp_judge import STAGES, PnpTracker
+from robogate.scenes.pnp import VARIANTS, resolve
+from robogate.scenes.pnp_check import check_bench, check_scene
+from robogate.scenes.pnp_config import PnpBench
+from robogate.scenes.pnp_readback import ReadbackExpectation, expected_readback
+from robogate.scenes.spec import PnpScene
+
+__all__ = ["BenchRules", "Expectation", "Judgement", "Tracker", "bench_kinds", "bench_rules"]
+
+
+class Expectation(Protocol):
+    """What the readback of every observation of one episode must be."""
+
+    def at(self, step: int) -> dict[str, Any]:
+        """The sealed document that observation ``step`` must carry; not to be changed."""
+        ...
+
+
+@dataclass(frozen=True)
+class BenchRules:
+    """The rules of one kind of bench; all functions are pure.
+
+    Attributes:
+        kind: Name, as in the contract.
+        config: Dataclass of the bench group.
+        scene: Dataclass of a resolved scene.
+        facts: Names of the task facts, in order.
+        state: Name of each part of an observation's state, and its length.
+        cameras: Names of the cameras, in protocol order.
+        stages: Names of the success stages, in order.
+        variants: Labels that `resolve` knows.
+        resolve: (bench, variant, seed) → scene.
+        expected_readback: (bench, renderer, scene, step) → sealed document that observation
+            ``step`` must carry.
+        expectation: (bench, renderer, scene) → `expected_readback` of one episode, computed once
+            per distinct document.
+        tracker: (bench, scene) → fresh success state machine.
+        check: (bench, renderer) → what contradicts itself or this code.
+        check_scene: scene → what is wrong with a resolved scene.
+    """
+
+    kind: str
+    config: type[Bench]
+    scene: type[Any]
+    facts: tuple[str, ...]
+    state: Mapping[str, int]
+    cameras: tuple[str, ...]
+    stages: tuple[str, ...]
+    variants: tuple[str, ...]
+    resolve: Callable[[Any, str, int], Any]
+    expected_readback: Callable[[Any, Renderer, Any, int], dict[str, Any]]
+    expectation: Callable[[Any, Renderer, Any], Expectation]
+    tracker: Callable[[Any, Any], Tracker]
+    check: Callable[[Any, Renderer], list[Fault]]
+    check_scene: Callable[[Any], list[Fault]]
+
+    def judge(self, bench: Bench, scene: Any, facts: Any) -> Judgement:
+        """Judge a whole episode.
+
+        Args:
+            bench: Bench part of the contract.
+            scene: The resolved scene.
+            facts: A row per observation, (T+1, k).
+
+        Raises:
+            EvidenceError: A row is not one of the bench's facts.
+        """
+        return judge_all(self.tracker(bench, scene), facts)
+
+
+def _pnp_tracker(bench: PnpBench, scene: PnpScene) -> Tracker:
+    return PnpTracker(bench.success, scene)
+
+
+PNP = BenchRules(
+    kind="pnp",
+    config=PnpBench,
+    scene=PnpScene,
+    facts=PNP_FACTS,
+    state=MappingProxyType(
+        {"joint_position": 7, "finger_position": 2, "ee_position": 3, "ee_orientation": 4}
+    ),
+    cameras=("primary", "wrist"),
+    stages=STAGES,
+    variants=tuple(VARIANTS),
+    resolve=resolve,
+    expected_readback=expected_readback,
+    expectation=ReadbackExpectation,
+    tracker=_pnp_tracker,
+    check=check_bench,
+    check_scene=check_scene,
+)
+
+_RULES: Mapping[str, BenchRules] = MappingProxyType({rules.kind: rules for rules in (PNP,)})
+
+
+def bench_kinds() -> tuple[str, ...]:
+    """Every kind of bench, sorted."""
+    return tuple(sorted(_RULES))
+
+
+def bench_rules(kind: str) -> BenchRules:
+    """Rules of a kind of bench.
+
+    Raises:
+        ConfigError: There is no such kind.
+    """
+    if kind not in _RULES:
+        raise ConfigError(f"bench.kind: no kind '{kind}'; {nearest(kind, _RULES)}")
+    return _RULES[kind]
