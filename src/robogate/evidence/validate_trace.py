@@ -1,0 +1,230 @@
+"""An episode's trace against its record: chain, readbacks, actions, inference calls, judgement.
+
+A trace is the raw material of an episode. What the record says of steps, transitions and outcome is
+computed again from it; what the simulator measured in it (state, task facts, image digests) is
+protected by its hash, and by replay where the simulator is at hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robogate.errors import EvidenceError
+from robogate.evidence.files import TRACES
+from robogate.evidence.report import Ledger, Means, Section
+from robogate.evidence.validate_document import Bound
+from robogate.records.benches import Judgement
+from robogate.records.digests import (
+    Trace,
+    parse_trace,
+    read_bounded,
+    trace_chain,
+    trace_dtype,
+)
+from robogate.records.result import Episode
+from robogate.scenes.manifest import Scenario
+
+#: `has_action` of a row: no action followed, it was executed, or the controller refused it.
+NO_ACTION, EXECUTED, REFUSED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class TraceFacts:
+    """What a trace says of its episode.
+
+    Attributes:
+        steps: Executed actions.
+        refused: Whether the last row holds an action that the controller refused.
+        inference_calls: Calls of the policy.
+        stopped: Whether a call was made after which no action followed.
+        judgement: Of all rows.
+        early: Whether the task was already done before the last row.
+    """
+
+    steps: int
+    refused: bool
+    inference_calls: int
+    stopped: bool
+    judgement: Judgement
+    early: bool
+
+
+def row_type(bound: Bound) -> np.dtype[Any]:
+    """Row type of the traces under a contract."""
+    return trace_dtype(
+        action=len(bound.frozen.bench.action.names),
+        state=sum(bound.rules.state.values()),
+        facts=len(bound.rules.facts),
+    )
+
+
+def check_trace(
+    bound: Bound,
+    position: int,
+    episode: Episode,
+    scenario: Scenario,
+    scene: Any,
+    folder: Path,
+    ledger: Ledger,
+) -> TraceFacts | None:
+    """Check an episode's trace and compute again what its record derives from it.
+
+    Args:
+        bound: The result and what fixes it.
+        position: Index of the episode in the document.
+        episode: Its record, with an attestation.
+        scenario: Of the manifest.
+        scene: Typed scene, re-derived.
+        folder: Of the run.
+        ledger: Takes the checks.
+
+    Returns:
+        None where the trace cannot be read.
+    """
+    attestation = episode.attestation
+    assert attestation is not None
+    at = f"$.episodes[{position}].attestation"
+    name = f"{TRACES}/{scenario.id}.npy"
+    # The name is derived before it is used: no document chooses which file is read.
+    section = ledger.section("traces: file, hash and row type", Means.RECOMPUTED)
+    section.equal(f"{at}.trace_file", attestation.trace_file, name)
+    kind = row_type(bound)
+    rows = bound.frozen.budget.max_actions + 1
+    try:
+        data = read_bounded(folder / name, max_bytes=rows * kind.itemsize + 65536)
+        section.equal(
+            f"{at}.trace_sha256", attestation.trace_sha256, hashlib.sha256(data).hexdigest(), name
+        )
+        trace = parse_trace(data, kind, name)
+    except EvidenceError as exc:
+        section.fault(f"{at}.trace_file", exc.message)
+        return None
+    section.equal(f"{at}.observations", attestation.observations, len(trace), name)
+
+    chain = ledger.section(
+        "traces: chain, from its first link to the closing one", Means.RECOMPUTED
+    )
+    chain.count += len(trace) - 1
+    chain.equal(
+        f"{at}.chain",
+        attestation.chain,
+        trace_chain(trace, bound.frozen.harness_sha256, scenario.id),
+        name,
+    )
+    measured = ledger.section("traces: state, task facts and image digests", Means.HASHED)
+    measured.count += len(trace)
+    for field in ("state", "facts"):
+        _finite(measured, trace, field, name)
+    _check_readbacks(bound, trace, scene, name, ledger)
+    actions = ledger.section(
+        "traces: actions finite, in range, none after the last", Means.COMPARED
+    )
+    _check_actions(bound, trace, name, actions)
+    calls = _check_inference(bound, trace, name, ledger)
+    judged = ledger.section(
+        "episodes: transitions, stage and outcome judged again", Means.RECOMPUTED
+    )
+    try:
+        judgement, early = _judge(bound, trace, scene)
+    except EvidenceError as exc:
+        judged.fault(name, exc.message)
+        return None
+    return TraceFacts(
+        steps=len(trace) - 1,
+        refused=bool(trace["has_action"][-1] == REFUSED),
+        inference_calls=calls,
+        stopped=bool(trace["has_action"][-1] == NO_ACTION and trace["inference"][-1] != 0),
+        judgement=judgement,
+        early=early,
+    )
+
+
+def _finite(section: Section, trace: Trace, field: str, name: str) -> None:
+    bad = np.argwhere(~np.isfinite(trace[field]))
+    for row, column in bad[:20].tolist():
+        value = float(trace[field][row, column])
+        section.fault(f"{name}[{row}].{field}[{column}]", f"is {value}, expected a finite number")
+
+
+def _check_readbacks(bound: Bound, trace: Trace, scene: Any, name: str, ledger: Ledger) -> None:
+    section = ledger.section("traces: readback of every observation", Means.RECOMPUTED)
+    section.count += len(trace)
+    expectation = bound.rules.expectation(bound.frozen.bench, bound.frozen.renderer, scene)
+    expected = b"".join(bytes.fromhex(expectation.at(i)["sha256"]) for i in range(len(trace)))
+    if trace["readback"].tobytes() == expected:
+        return
+    wanted = np.frombuffer(expected, dtype="u1").reshape(len(trace), 32)
+    for row in np.flatnonzero((trace["readback"] != wanted).any(axis=1))[:20].tolist():
+        section.fault(
+            f"{name}[{row}].readback",
+            f"is {trace['readback'][row].tobytes().hex()}, the contract's scene gives "
+            f"{wanted[row].tobytes().hex()}",
+        )
+
+
+def _check_actions(bound: Bound, trace: Trace, name: str, section: Section) -> None:
+    section.count += len(trace)
+    marks = trace["has_action"]
+    for row in np.flatnonzero(marks[:-1] != EXECUTED)[:20].tolist():
+        section.fault(
+            f"{name}[{row}].has_action",
+            f"is {int(marks[row])}, expected {EXECUTED}: another observation follows",
+        )
+    if marks[-1] not in (NO_ACTION, REFUSED):
+        section.fault(
+            f"{name}[{len(trace) - 1}].has_action",
+            f"is {int(marks[-1])}, expected {NO_ACTION} or {REFUSED} in the last row",
+        )
+    space = bound.frozen.bench.action
+    acted = marks != NO_ACTION
+    # A comparison with NaN is false. An enforcing shield limits a finite action instead.
+    inside = (trace["action"] >= space.low) & (trace["action"] <= space.high)
+    if bound.frozen.bench.shield == "enforce":
+        inside = np.isfinite(trace["action"])
+    for row, column in np.argwhere(acted[:, None] & ~inside)[:20].tolist():
+        section.fault(
+            f"{name}[{row}].action[{column}]",
+            f"{space.names[column]} is {float(trace['action'][row, column])}, expected "
+            f"[{space.low[column]:g}, {space.high[column]:g}]",
+        )
+    for row, column in np.argwhere(~acted[:, None] & (trace["action"] != 0.0))[:20].tolist():
+        section.fault(f"{name}[{row}].action[{column}]", "is not 0 in a row without an action")
+
+
+def _check_inference(bound: Bound, trace: Trace, name: str, ledger: Ledger) -> int:
+    """Number of inference calls; each row names the call that its action came from."""
+    section = ledger.section("traces: every action from a counted inference call", Means.RECOMPUTED)
+    section.count += len(trace)
+    numbers = trace["inference"].astype(np.int64)
+    acted = trace["has_action"] != NO_ACTION
+    execute = bound.frozen.adapter.execute
+    previous = used = 0
+    for row, (number, action) in enumerate(zip(numbers.tolist(), acted.tolist())):
+        if not action and number == 0:
+            continue
+        used = used + 1 if number == previous else 1
+        if number not in (previous, previous + 1) or number == 0:
+            section.fault(
+                f"{name}[{row}].inference", f"is {number}, expected {previous} or {previous + 1}"
+            )
+        elif used > execute:
+            section.fault(
+                f"{name}[{row}].inference",
+                f"call {number} gave more than the contract's {execute} actions",
+            )
+        previous = number
+    return int(numbers.max(initial=0))
+
+
+def _judge(bound: Bound, trace: Trace, scene: Any) -> tuple[Judgement, bool]:
+    tracker = bound.rules.tracker(bound.frozen.bench, scene)
+    early = False
+    for row in trace["facts"].tolist():
+        early = tracker.success
+        tracker.update(row)
+    return tracker.judgement(), early
