@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from robogate.records.observation import FloatArray
 from robogate.records.result import Transition
+
+if TYPE_CHECKING:
+    # A contract is composed without numpy.
+    from robogate.records.observation import FloatArray
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from robogate.errors import EvidenceError
 from robogate.records.facts import PNP_FACTS
 from robogate.records.judgement import Judgement
-from robogate.records.observation import FloatArray
 from robogate.records.result import Transition
 from robogate.scenes.pnp_config import Success
 from robogate.scenes.spec import PnpScene
+
+if TYPE_CHECKING:
+    # A contract is composed without numpy.
+    from robogate.records.observation import FloatArray
 
 STAGES = ("reached", "grasped", "lifted", "transported", "released", "stable")
 REACHED, GRASPED, LIFTED, TRANSPORTED, RELEASED, STABLE = range(1, len(STAGES) + 1)
