@@ -18,6 +18,8 @@ from robogate.scenes.pnp_config import Attachment
 
 #: The fingers slide along the hand's y axis.
 _FINGER_AXIS = 1
+#: Farther than the hand moves in a simulator step, m.
+_FAR_MARGIN = 0.05
 
 
 class GraspAttachment:
@@ -37,6 +39,7 @@ class GraspAttachment:
         self._qpos, self._qvel = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
         fingers = [mujoco.mj_name2id(model, kinds.mjOBJ_JOINT, n) for n in FINGER_JOINTS]
         self._fingers = [int(model.jnt_qposadr[j]) for j in fingers]
+        self._near = config.across_tolerance + 2.0 * config.along_tolerance + _FAR_MARGIN
         self._offset, self._turn = np.zeros(3), np.zeros(4)
         self.width: float | None = None
 
@@ -89,19 +92,19 @@ class GraspAttachment:
 
     def _try_attach(self) -> None:
         mj, data, config = self._mj, self._data, self._config
-        size = 2.0 * self._model.geom_size[self._geom]
-        opening = self.opening()
-        # The widest a block can be along any axis is its diagonal: look closer only below that.
-        if opening > mj.mju_norm3(size) + config.closing_margin:
+        # Poses are one simulator step old here: good enough to tell that nothing is near.
+        if mj.mju_dist3(data.xpos[self._block], data.site_xpos[self._site]) > self._near:
             return
         mj.mj_kinematics(self._model, data)
-        inverse, offset, turn, axis = np.zeros(4), np.zeros(3), np.zeros(4), np.zeros(3)
+        size = 2.0 * self._model.geom_size[self._geom]
+        inverse, offset, turn, rotation = np.zeros(4), np.zeros(3), np.zeros(4), np.zeros(9)
         mj.mju_negQuat(inverse, data.xquat[self._hand])
         mj.mju_mulQuat(turn, inverse, data.xquat[self._block])
-        width = 0.0
-        for index in range(3):
-            mj.mju_rotVecQuat(axis, np.eye(3)[index], turn)
-            width += abs(axis[_FINGER_AXIS]) * size[index]
+        mj.mju_quat2Mat(rotation, turn)
+        # The row of the finger axis: how much of each edge of the block lies along it.
+        across = rotation[3 * _FINGER_AXIS : 3 * _FINGER_AXIS + 3]
+        width = mj.mju_dot3(abs(across), size)
+        opening = self.opening()
         if opening > width + config.closing_margin:
             return
         mj.mju_sub3(offset, data.xpos[self._block], data.site_xpos[self._site])

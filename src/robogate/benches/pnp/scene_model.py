@@ -17,6 +17,7 @@ BLOCK, TABLE, TARGET, LIGHT, PRIMARY_CAMERA = "block", "table", "target", "key_l
 PUSH = "push"
 
 _SHADOW_MAP = 1024  # texels
+_ROOM = (3.0, 3.0, 0.05)  # m: half its width, its height, half the thickness of a wall
 
 
 def build_model(
@@ -42,7 +43,7 @@ def build_model(
     _options(spec, bench)
     _visuals(spec, renderer)
     add_robot(spec, bench.control, bench.wrist)
-    _floor(spec)
+    _room(spec)
     _table(spec, scene)
     _block(spec, scene)
     _target(spec, scene)
@@ -86,8 +87,6 @@ def _options(spec: Any, bench: PnpBench) -> None:
 
 
 def _visuals(spec: Any, renderer: Renderer) -> None:
-    import mujoco
-
     spec.visual.global_.offwidth = renderer.width
     spec.visual.global_.offheight = renderer.height
     spec.visual.quality.offsamples = renderer.multisamples
@@ -97,21 +96,24 @@ def _visuals(spec: Any, renderer: Renderer) -> None:
     # Fixed, so that near plane and shadow frustum do not change with what stands in the scene.
     spec.stat.extent = 1.0
     spec.stat.center = (0.4, 0.0, 0.4)
-    spec.add_texture(
-        name="sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT, width=16, height=96,
-        rgb1=(0.86, 0.89, 0.92), rgb2=(0.55, 0.61, 0.68),
-    )  # fmt: skip
 
 
-def _floor(spec: Any) -> None:
+def _room(spec: Any) -> None:
+    """Floor and two walls of plain boxes: a sky or an infinite plane costs five times as much."""
     import mujoco
 
-    spec.add_material(name="floor", rgba=(0.42, 0.44, 0.47, 1.0), specular=0.1, shininess=0.1)
-    spec.worldbody.add_geom(
-        name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=(4.0, 4.0, 0.1), material="floor",
-        contype=0, conaffinity=ROBOT_BIT | BLOCK_BIT,
-    )  # fmt: skip
+    for name, rgba in (("floor", (0.42, 0.44, 0.47, 1.0)), ("wall", (0.78, 0.81, 0.84, 1.0))):
+        spec.add_material(name=name, rgba=rgba, specular=0.0, shininess=0.0)
+    reach, height, thin = _ROOM
+    for name, pos, size, touch in (
+        ("floor", (0.0, 0.0, -thin), (reach, reach, thin), ROBOT_BIT | BLOCK_BIT),
+        ("wall", (-reach, 0.0, height / 2), (thin, reach, height / 2), 0),
+        ("wall", (0.0, reach, height / 2), (reach, thin, height / 2), 0),
+    ):
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX, pos=pos, size=size, material=name,
+            contype=0, conaffinity=touch,
+        )  # fmt: skip
 
 
 def _table(spec: Any, scene: PnpScene) -> None:
