@@ -1,0 +1,217 @@
+"""Replay: execute a result's recorded actions again and compare every observation.
+
+Hashes protect a result against editing; only a replay on a ``bitwise`` bench shows that it was not
+invented as a whole. The policy is not needed: its actions are in the traces.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robogate.contract.identity import decode_identity, differences
+from robogate.contract.layout import data_dir
+from robogate.contract.strict import Fault, decode
+from robogate.errors import EvidenceError, RobogateError, UsageError
+from robogate.evidence.files import RunEvidence, read_run
+from robogate.records.benches import bench_rules
+from robogate.records.contract import FrozenContract, thaw
+from robogate.records.digests import Trace, load_trace, trace_dtype, trace_row
+from robogate.records.environment import Environment, Registration
+from robogate.records.observation import Observation
+from robogate.records.registration import registration_of
+from robogate.records.result import Episode, Result
+from robogate.runs.environment import Place, resolve_gl
+from robogate.runs.folder import MANIFEST
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay found.
+
+    Attributes:
+        episodes: Episodes executed again.
+        actions: Actions executed again.
+        faults: Where an observation differs, at most one an episode.
+        differences: Fields of the identity in which this machine differs from the recorded one;
+            where there are any, a fault may be the machine's and not the result's.
+    """
+
+    episodes: int
+    actions: int
+    faults: tuple[Fault, ...]
+    differences: tuple[str, ...]
+
+
+def replay(
+    folder: Path,
+    *,
+    gl: str = "auto",
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Replayed:
+    """Execute a run's recorded actions again.
+
+    Args:
+        folder: A run folder that the validator has accepted.
+        gl: OpenGL backend; ``auto`` takes the one that the run was made with, where it exists.
+        workers: Simulator processes.
+        progress: Told how many episodes are done, and of how many.
+
+    Raises:
+        UsageError: The bench is not ``bitwise``, or its simulator is not installed.
+        EvidenceError: The documents cannot be read.
+        RunError: The simulator refuses the contract, the assets or the scene.
+    """
+    evidence = read_run(folder)
+    frozen = thaw(evidence.contract)
+    if frozen.bench.determinism != "bitwise":
+        raise UsageError(
+            f"--replay: bench '{frozen.bench.harness_id}' is {frozen.bench.determinism}; only the "
+            "actions of a bitwise bench can be executed again and compared",
+            code="replay",
+        )
+    identity = decode_identity(evidence.identity)
+    result = decode(Result, evidence.result)
+    if gl == "auto" and identity.worker.environment.gl is not None:
+        gl = identity.worker.environment.gl.backend
+    place = Place(frozen, folder / MANIFEST, data_dir(), resolve_gl(gl))
+    registration = registration_of(frozen, identity.adapter, identity.policy)
+    recorded = [episode for episode in result.episodes if episode.attestation is not None]
+    job = _Job(evidence, frozen, registration, recorded, progress)
+    threads = [
+        threading.Thread(target=job.work, args=(place,), name=f"robogate-replay-{i}")
+        for i in range(min(workers, max(len(recorded), 1)))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if job.error is not None:
+        raise job.error
+    order = {episode.scenario_id: i for i, episode in enumerate(result.episodes)}
+    faults = sorted(job.faults.items(), key=lambda item: order[item[0]])
+    now = job.worker_identity
+    recorded_worker = evidence.identity["worker"]
+    return Replayed(
+        episodes=len(recorded),
+        actions=job.actions,
+        faults=tuple(fault for _, fault in faults),
+        differences=()
+        if now is None
+        else tuple(differences(recorded_worker, now, ignore=("host", "hardware.cores"))),
+    )
+
+
+class _Job:
+    """Episodes that are shared out among replaying threads."""
+
+    def __init__(
+        self,
+        evidence: RunEvidence,
+        frozen: FrozenContract,
+        registration: Registration,
+        episodes: list[Episode],
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._evidence = evidence
+        self._frozen = frozen
+        self._registration = registration
+        self._total = len(episodes)
+        self._progress = progress
+        self._queue: queue.SimpleQueue[Episode] = queue.SimpleQueue()
+        for episode in episodes:
+            self._queue.put(episode)
+        rules = bench_rules(frozen.bench.kind)
+        self._dtype = trace_dtype(
+            len(frozen.bench.action.names), sum(rules.state.values()), len(rules.facts)
+        )
+        self._lock = threading.Lock()
+        self._done = 0
+        self.actions = 0
+        self.faults: dict[str, Fault] = {}
+        self.error: RobogateError | None = None
+        self.worker_identity: dict[str, Any] | None = None
+
+    def work(self, place: Place) -> None:
+        """Replay until nothing is left or something broke."""
+        environment = place.create()
+        try:
+            identity = environment.identity()
+            environment.register(self._registration)
+            with self._lock:
+                self.worker_identity = dict(identity)
+            while self.error is None:
+                try:
+                    episode = self._queue.get_nowait()
+                except queue.Empty:
+                    return
+                self._replay(environment, episode)
+        except RobogateError as exc:
+            with self._lock:
+                self.error = self.error or exc
+        finally:
+            environment.close()
+
+    def _replay(self, environment: Environment, episode: Episode) -> None:
+        if episode.attestation is None:
+            raise EvidenceError(f"scenario '{episode.scenario_id}' has no trace", code="trace")
+        trace = load_trace(self._evidence.folder / episode.attestation.trace_file, self._dtype)
+        fault, actions = replay_episode(environment, episode, trace)
+        with self._lock:
+            self.actions += actions
+            self._done += 1
+            if fault is not None:
+                self.faults[episode.scenario_id] = fault
+            if self._progress is not None:
+                self._progress(self._done, self._total)
+
+
+def replay_episode(
+    environment: Environment, episode: Episode, trace: Trace
+) -> tuple[Fault | None, int]:
+    """Execute one episode's recorded actions again.
+
+    Returns:
+        The first difference, or None; and the number of actions executed.
+    """
+    path = f"$.episodes[{episode.index}]"
+    observation = environment.reset(episode.scenario_id, episode.seed)
+    for step, row in enumerate(trace):
+        different = _difference(observation, row)
+        if different is not None:
+            text = f"scenario '{episode.scenario_id}', observation {step}: {different} differ"
+            return Fault(path, f"replay does not hold: {text}"), step
+        if row["has_action"] == 0:
+            continue
+        answer = environment.step(observation.episode_id, step, row["action"].copy())
+        if row["has_action"] == 2:
+            if answer.executed:
+                text = f"action {step} was recorded as refused, and is executed here"
+                return Fault(path, f"replay does not hold: {text}"), step
+            continue
+        if answer.observation is None:
+            text = f"action {step} was recorded as executed, and is refused here"
+            return Fault(path, f"replay does not hold: {text}"), step
+        observation = answer.observation
+    return None, int((trace["has_action"] == 1).sum())
+
+
+def _difference(observation: Observation, row: Any) -> str | None:
+    """Name the first part of an observation that differs from its recorded row."""
+    images, state, facts, readback = trace_row(observation)
+    if readback != row["readback"].tobytes():
+        return "applied scenes"
+    if not np.array_equal(state, row["state"]):
+        return "robot states"
+    if not np.array_equal(facts, row["facts"]):
+        return "task facts"
+    if images != row["images"].tobytes():
+        return "images"
+    return None
