@@ -7,17 +7,22 @@ file holds does.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from robogate.contract.assets import AssetInventory, load_inventory
-from robogate.contract.identity.checkpoint import measure_checkpoint
-from robogate.contract.identity.records import CheckpointIdentity
+from robogate.contract.assets import load_inventory
 from robogate.contract.layout import data_dir, manifests_dir
 from robogate.contract.schema import Adapter, Bench, Track
 from robogate.errors import ConfigError, EvidenceError, nearest
-from robogate.scenes.manifest import load_manifest
+from robogate.records.benches import bench_rules
+from robogate.scenes.manifest import Manifest, load_manifest, resolve_again
+
+if TYPE_CHECKING:
+    from robogate.contract.identity.records import CheckpointIdentity
+
+T = TypeVar("T")
 
 #: Keys that the configuration may leave null because content fills them.
 BOUND = {"bench": ("assets", "sha256"), "track": ("manifest_sha256",)}
@@ -34,7 +39,8 @@ class Bound:
         bench: With the digest of its assets.
         track: With the digest of its manifest.
         adapter: With the digest of its checkpoint, or null.
-        manifest: The scenario manifest.
+        manifest_path: The scenario manifest.
+        manifest: What it holds.
         assets: Folder that the assets lie in.
         checkpoint: What was measured of it, or null where no path was given.
     """
@@ -42,7 +48,8 @@ class Bound:
     bench: Bench
     track: Track
     adapter: Adapter
-    manifest: Path
+    manifest_path: Path
+    manifest: Manifest
     assets: Path
     checkpoint: CheckpointIdentity | None
 
@@ -63,9 +70,10 @@ def bind(bench: Bench, track: Track, adapter: Adapter, checkpoint: str | None) -
         ConfigError: A file is missing, does not hold in itself, or is not the one that the
             configuration states.
     """
-    manifest = _committed("track.manifest", track.manifest)
+    manifest_path = _committed("track.manifest", track.manifest)
+    manifest = _checked(load_manifest, manifest_path)
     inventory_file = _committed("bench.assets.inventory", bench.assets.inventory)
-    inventory = _load_inventory(inventory_file)
+    inventory = _checked(load_inventory, inventory_file)
     assets = dataclasses.replace(
         bench.assets,
         sha256=_agreed(
@@ -75,8 +83,9 @@ def bind(bench: Bench, track: Track, adapter: Adapter, checkpoint: str | None) -
     adapter, measured = _bind_checkpoint(adapter, checkpoint)
     return Bound(
         bench=dataclasses.replace(bench, assets=assets),
-        track=_bind_track(track, manifest),
+        track=_bind_track(track, manifest, manifest_path),
         adapter=adapter,
+        manifest_path=manifest_path,
         manifest=manifest,
         assets=data_dir() / inventory.root,
         checkpoint=measured,
@@ -102,22 +111,24 @@ def _agreed(key: str, stated: str, found: str, file: Path) -> str:
     return found
 
 
-def _load_inventory(file: Path) -> AssetInventory:
+def _checked(load: Callable[[Path], T], file: Path) -> T:
     try:
-        return load_inventory(file)
+        return load(file)
     except EvidenceError as exc:
         raise ConfigError(exc.message, code=exc.code) from exc
 
 
-def _bind_track(track: Track, file: Path) -> Track:
-    try:
-        manifest = load_manifest(file)
-    except EvidenceError as exc:
-        raise ConfigError(exc.message, code=exc.code) from exc
+def _bind_track(track: Track, manifest: Manifest, file: Path) -> Track:
     if len(manifest.scenarios) != track.scenarios:
         raise ConfigError(
             f"track.scenarios: is {track.scenarios}, {file} has {len(manifest.scenarios)}"
         )
+    for key, stated, found in (
+        ("track.bench", track.bench, manifest.bench),
+        ("track.task", track.task, manifest.task),
+    ):
+        if stated != found:
+            raise ConfigError(f"{key}: is '{stated}', {file} is for '{found}'")
     digest = _agreed("track.manifest_sha256", track.manifest_sha256, manifest.sha256, file)
     return dataclasses.replace(track, manifest_sha256=digest)
 
@@ -129,7 +140,31 @@ def _bind_checkpoint(
         return adapter, None
     if adapter.role == "control":
         raise ConfigError(f"runtime.checkpoint: the control '{adapter.kind}' has no checkpoint")
+
+    from robogate.contract.identity.checkpoint import measure_checkpoint
+
     measured = measure_checkpoint(Path(path), adapter.revision)
     stated = adapter.checkpoint_sha256 or UNBOUND
     digest = _agreed("adapter.checkpoint_sha256", stated, measured.sha256, Path(path))
     return dataclasses.replace(adapter, checkpoint_sha256=digest), measured
+
+
+def refuse_stale_manifest(bench: Bench, manifest: Manifest, file: Path) -> None:
+    """Refuse a bench whose values resolve to other scenes than the manifest holds.
+
+    Args:
+        bench: Checked.
+        manifest: Of the track.
+        file: Where it came from, for the message.
+
+    Raises:
+        ConfigError: A scene differs.
+    """
+    resolve = bench_rules(bench.kind).resolve
+    faults = resolve_again(manifest, lambda variant, seed: resolve(bench, variant, seed))
+    if faults:
+        raise ConfigError(
+            f"bench: its values resolve to other scenes than {file} holds ({len(faults)} of"
+            f" {len(manifest.scenarios)} differ); use the manifest's values, or generate a"
+            " manifest for these with `robogate manifest`"
+        )

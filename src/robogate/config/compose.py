@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from robogate.config.bind import bind, leave_unbound
+from robogate.config.bind import bind, leave_unbound, refuse_stale_manifest
 from robogate.config.coerce import to_record
 from robogate.config.hydra_values import Composer, Values, hydra_composer
 from robogate.config.overrides import expand
 from robogate.config.runtime import Runtime, runtime_faults
-from robogate.contract.identity.records import CheckpointIdentity
 from robogate.errors import ConfigError, EvidenceError
 from robogate.records.contract import GROUPS, FrozenContract, freeze, group_types, misfit
+
+if TYPE_CHECKING:
+    from robogate.contract.identity.records import CheckpointIdentity
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,13 @@ def _point(overrides: Sequence[str], composer: Composer) -> Point:
         frozen = freeze(**groups)
     except EvidenceError as exc:
         raise ConfigError(exc.message) from exc
+    refuse_stale_manifest(frozen.bench, bound.manifest, bound.manifest_path)
     return Point(
         frozen=frozen,
         runtime=runtime,
         overrides=tuple(overrides),
         choices=values.choices,
-        manifest_path=bound.manifest,
+        manifest_path=bound.manifest_path,
         assets_dir=bound.assets,
         checkpoint=bound.checkpoint,
     )
