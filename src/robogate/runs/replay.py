@@ -6,6 +6,7 @@ invented as a whole. The policy is not needed: its actions are in the traces.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -48,12 +49,41 @@ class Replayed:
     faults: tuple[Fault, ...]
     differences: tuple[str, ...]
 
+    @property
+    def exit_code(self) -> int:
+        """0 where every observation is equal, 3 where one differs."""
+        return 3 if self.faults else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "holds": not self.faults,
+            "episodes": self.episodes,
+            "actions": self.actions,
+            "faults": [{"path": fault.path, "message": fault.message} for fault in self.faults],
+            "differences": list(self.differences),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"replayed {self.actions} actions of {self.episodes} episodes"]
+        if self.differences:
+            lines.append(
+                "this machine differs from the recorded one in " + ", ".join(self.differences)
+            )
+        lines.extend(str(fault) for fault in self.faults)
+        lines.append(
+            f"replay does not hold: {len(self.faults)} of {self.episodes} episodes differ"
+            if self.faults
+            else "replay holds: every observation is equal, bit by bit"
+        )
+        return "\n".join(lines)
+
 
 def replay(
     folder: Path,
     *,
     gl: str = "auto",
-    workers: int = 1,
+    workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Replayed:
     """Execute a run's recorded actions again.
@@ -61,7 +91,7 @@ def replay(
     Args:
         folder: A run folder that the validator has accepted.
         gl: OpenGL backend; ``auto`` takes the one that the run was made with, where it exists.
-        workers: Simulator processes.
+        workers: Simulator processes; one for each usable core where None.
         progress: Told how many episodes are done, and of how many.
 
     Raises:
@@ -69,6 +99,7 @@ def replay(
         EvidenceError: The documents cannot be read.
         RunError: The simulator refuses the contract, the assets or the scene.
     """
+    workers = workers or len(os.sched_getaffinity(0))
     evidence = read_run(folder)
     frozen = thaw(evidence.contract)
     if frozen.bench.determinism != "bitwise":
