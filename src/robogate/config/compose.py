@@ -13,7 +13,8 @@ from robogate.config.hydra_values import Composer, Values, hydra_composer
 from robogate.config.overrides import expand
 from robogate.config.runtime import Runtime, runtime_faults
 from robogate.errors import ConfigError, EvidenceError
-from robogate.records.contract import GROUPS, FrozenContract, freeze, group_types, misfit
+from robogate.records.contract import GROUPS, FrozenContract, freeze, group_types
+from robogate.records.contract_check import misfit
 
 if TYPE_CHECKING:
     from robogate.contract.identity.records import CheckpointIdentity
@@ -98,12 +99,20 @@ def _point(overrides: Sequence[str], composer: Composer) -> Point:
 def _typed(values: Values) -> dict[str, Any]:
     """The five groups as records; digests that content fills are still open."""
     raw = values.contract
-    types = group_types(raw["bench"].get("kind"), raw["adapter"].get("kind"))
+    kinds = [_kind(name, raw[name]) for name in ("bench", "adapter")]
+    types = group_types(*kinds)
     groups: dict[str, Any] = {}
     for name in GROUPS:
         leave_unbound(name, raw[name])
         groups[name] = to_record(types[name], raw[name], name)
     return groups
+
+
+def _kind(group: str, raw: Mapping[str, Any]) -> str:
+    kind = raw.get("kind")
+    if not isinstance(kind, str):
+        raise ConfigError(f"{group}.kind: is {kind!r:.60}, expected the name of a kind")
+    return kind
 
 
 def _refuse_misfits(
@@ -127,12 +136,15 @@ def _refuse_misfits(
 def _fitting(group: str, bench: Any, overrides: Sequence[str], composer: Composer) -> list[str]:
     """Options of a group that fit a bench."""
     chosen = [text for text in overrides if text.startswith("bench=")]
-    return [
-        option
-        for option in composer.options(group)
-        if misfit(group, composer.values([*chosen, f"{group}={option}"]).contract[group], bench)
-        is None
-    ]
+    fitting = []
+    for option in composer.options(group):
+        try:
+            raw = composer.values([*chosen, f"{group}={option}"]).contract[group]
+        except ConfigError:
+            continue  # one of the user's own that does not even compose
+        if misfit(group, raw, bench) is None:
+            fitting.append(option)
+    return fitting
 
 
 def _refuse_shared_folders(points: Sequence[Point]) -> None:
