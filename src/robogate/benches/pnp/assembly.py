@@ -12,7 +12,7 @@ from robogate.contract.layout import manifests_dir
 from robogate.errors import RunError
 from robogate.records.benches import bench_rules
 from robogate.records.contract import thaw
-from robogate.scenes.manifest import load_manifest
+from robogate.scenes.manifest import load_manifest, resolve_again
 from robogate.scenes.pnp_config import PnpBench
 
 
@@ -42,6 +42,12 @@ def assemble(contract: Mapping[str, Any], manifest: Path, assets: Path, gl: str)
         detail = str(faults[0]) if faults else "the inventory is another one than the contract's"
         raise RunError(f"{assets}: {detail}; run 'robogate assets'", code="asset_changed")
     rules = bench_rules(bench.kind)
+    stale = resolve_again(scenarios, lambda variant, seed: rules.resolve(bench, variant, seed))
+    if stale:
+        raise RunError(
+            f"{manifest}: {stale[0]}; the contract's bench resolves to other scenes",
+            code="manifest_changed",
+        )
     return PnpEnvironment(
         bench,
         frozen.renderer,

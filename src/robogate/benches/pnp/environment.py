@@ -24,6 +24,7 @@ from robogate.scenes.pnp_config import PnpBench
 
 WORKER_PROTOCOL = 1
 RENDERER_KIND = "mujoco"
+ROW_ORDER = "bottom_first"
 
 
 @dataclass
@@ -79,11 +80,15 @@ class PnpEnvironment:
                 f"mujoco {version}",
                 code="contract_mismatch",
             )
-        if renderer.kind != RENDERER_KIND:
-            raise RunError(
-                f"renderer.kind is {renderer.kind!r}, expected {RENDERER_KIND!r}",
-                code="contract_mismatch",
-            )
+        for key, value, expected in (
+            ("renderer.kind", renderer.kind, RENDERER_KIND),
+            ("bench.image_row_order", bench.image_row_order, ROW_ORDER),
+        ):
+            if value != expected:
+                raise RunError(
+                    f"{key} is {value!r}, this environment offers {expected!r}",
+                    code="contract_mismatch",
+                )
         self._bench, self._renderer, self._max_actions = bench, renderer, max_actions
         self._scenarios, self._rules = scenarios, rules
         self._version = version
@@ -137,14 +142,20 @@ class PnpEnvironment:
                 code="wrong_scenario",
             )
         self._end_episode()
-        simulation = PnpSimulation(scene, self._bench, self._renderer, self._meshes)
+        try:
+            simulation = PnpSimulation(scene, self._bench, self._renderer, self._meshes)
+        except ValueError as exc:  # what MuJoCo's compiler raises
+            raise EpisodeError(
+                f"scenario {scenario_id!r} cannot be built: {' '.join(str(exc).split())}",
+                code="reset_failed",
+            ) from exc
         self._episode = episode = _Episode(
             uuid.uuid4().hex, scenario_id, seed, simulation,
             CameraRenderer(self._gl, simulation.model, self._renderer, self._renderer.cameras),
             AppliedScene(simulation, scene), self._rules.tracker(self._bench, scene),
         )  # fmt: skip
         observation = self._observe(episode, iterations=0)
-        if episode.tracker.success:
+        if episode.tracker.judgement().success_at_reset:
             episode.failed = True
             raise RunError(
                 f"scenario {scenario_id!r} is successful before the first action",
