@@ -1,0 +1,64 @@
+"""What a result still needs, as one line each that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from robogate.reports.figures import short_path
+
+
+def advice(result: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+    """Everything about a result that a reader should act on or know, most important first.
+
+    Args:
+        result: The result document.
+        folder: Its run folder.
+    """
+    lines: list[str] = []
+    summary, where = result["summary"], short_path(folder)
+    error, adapter = result["error"], result["contract"]["adapter"]
+    if error is not None:
+        lines.append(f"the run is invalid and nothing is scored: {error['message']}")
+    elif summary["not_started"]:
+        lines.append(
+            f"{summary['not_started']} scenarios were not started: "
+            f"continue with runtime.resume={where}"
+        )
+    if summary["errored"]:
+        codes: dict[str, int] = {}
+        for episode in result["episodes"]:
+            if episode["error"] is not None:
+                codes[episode["error"]["code"]] = codes.get(episode["error"]["code"], 0) + 1
+        kinds = ", ".join(f"{code} {n}" for code, n in sorted(codes.items()))
+        lines.append(
+            f"{summary['errored']} episodes are errors ({kinds}), not failures: remove the cause "
+            "and evaluate anew; an episode that was started is never run again"
+        )
+    if result["status"] == "partial":
+        lines.append(
+            "a named subset has no success rate: evaluate without "
+            f"budget={result['contract']['budget']['name']} for one"
+        )
+    if result["status"] == "development":
+        lines.append(
+            "a bench without a perfect control: comparable among equals, never ranked as qualified"
+        )
+    if adapter["role"] == "policy":
+        undeclared = [
+            f"adapter.{name}"
+            for name in ("model", "revision", "checkpoint_sha256")
+            if adapter[name] is None
+        ]
+        if adapter["checkpoint_sha256"] is None:
+            lines.append(
+                f"checkpoint undeclared: this result can never be promoted; set {undeclared[0]}"
+                + "".join(f", {name}" for name in undeclared[1:])
+            )
+        if result["qualification_id"] is None and result["status"] == "complete":
+            lines.append(
+                "bound to no qualification of this harness: give one with "
+                "runtime.qualification=DIR before the result can be promoted"
+            )
+    return tuple(lines)

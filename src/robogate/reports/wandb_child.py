@@ -1,0 +1,248 @@
+"""The process that mirrors one run to W&B: it follows the run folder's files and nothing else.
+
+Started by `robogate.reports.wandb_mirror` in a session of its own, at the lowest priority. It reads
+the journal while the run goes on and the result when it is there. Whatever happens to it (no key,
+no network, a dead server, a full disk, a kill), the run does not wait for it and learns of it as a
+warning alone. It ends by itself: soon after the run's process, if that dies without a result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from robogate.reports.follow import finished_episodes
+from robogate.reports.wandb_log import history_rows
+from robogate.reports.wandb_mirror import STATUS
+from robogate.reports.wandb_rows import (
+    EPISODE_COLUMNS,
+    GROUP_COLUMNS,
+    History,
+    episode_rows,
+    group_rows,
+    summary_row,
+    unsuccessful,
+)
+from robogate.runs.folder import CONTRACT, IDENTITY, JOURNAL, MANIFEST, RESULT, VIDEOS
+
+POLL_S = 0.25
+#: How long it may go on after the run: with a result, offline and online; and without one.
+FINISH_S = {"offline": 120.0, "online": 300.0}
+ABANDONED_S = 3.0
+#: Videos of unsuccessful episodes that are mirrored; the rest stay in the run folder.
+MOST_VIDEOS = 24
+
+
+class Follower:
+    """Knows when the run is over, and makes sure that this process ends soon after.
+
+    Args:
+        folder: The run folder.
+        mode: ``offline`` or ``online``.
+    """
+
+    def __init__(self, folder: Path, mode: str) -> None:
+        self._folder = folder
+        self._mode = mode
+        self._parent = os.getppid()
+        self._told = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _listen(self) -> None:
+        """The run's process says that it is over, or its end of the pipe closes with it."""
+        sys.stdin.buffer.read(1)
+        self._told.set()
+
+    def over(self) -> bool:
+        """Whether the run is over or its process is gone."""
+        return self._told.is_set() or os.getppid() != self._parent
+
+    def has_result(self) -> bool:
+        """Whether the run ended with a result."""
+        return (self._folder / RESULT).is_file()
+
+    def _watch(self) -> None:
+        while not self.over():
+            time.sleep(POLL_S)
+        limit = FINISH_S[self._mode] if self.has_result() else ABANDONED_S
+        time.sleep(limit)
+        end_now(13)
+
+
+def end_now(status: int) -> None:
+    """End this process and the ones that it started, without waiting for anything."""
+    try:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    except OSError:
+        children = []  # they watch this process, and follow it a moment later
+    for child in children:
+        try:
+            os.kill(int(child), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    os._exit(status)
+
+
+def say(folder: Path, state: str, message: str, **more: Any) -> None:
+    """Leave a status for the run's process; a disk that takes none is told by the exit status."""
+    document = {"state": state, "message": message, **more}
+    print(json.dumps(document), flush=True)
+    (folder / "wandb" / STATUS).write_text(json.dumps(document) + "\n", encoding="utf-8")
+
+
+def open_run(folder: Path, options: argparse.Namespace, mode: str) -> Any:
+    """Begin the W&B run; its config is the contract document, and nothing else."""
+    import wandb
+
+    contract = json.loads((folder / CONTRACT).read_bytes())
+    settings = wandb.Settings(
+        silent=True,
+        console="off",
+        disable_git=True,
+        disable_code=True,
+        disable_job_creation=True,
+        x_disable_stats=True,
+        x_disable_meta=True,
+        x_disable_machine_info=True,
+        x_save_requirements=False,
+        init_timeout=options.init_timeout,
+        finish_timeout=0.8 * FINISH_S[mode],
+        finish_timeout_raises=True,
+    )
+    run = wandb.init(
+        project=options.project,
+        group=options.group,
+        id=options.run_id,
+        name=folder.name,
+        dir=str(folder),
+        mode="online" if mode == "online" else "offline",
+        job_type="evaluation",
+        tags=[contract["bench"]["kind"], contract["adapter"]["kind"], options.contract[:8]],
+        config=contract,
+        settings=settings,
+    )
+    # The summary is the result's; without this the last episode's values would stand in it.
+    run.define_metric("episode/*", summary="none")
+    run.define_metric("running/*", summary="none")
+    return run
+
+
+def mirror(folder: Path, options: argparse.Namespace, follower: Follower) -> tuple[str, str]:
+    """Follow one run from its first episode to its result; returns state and message."""
+    note = ""
+    mode = options.mode
+    try:
+        run = open_run(folder, options, mode)
+    except Exception as exc:
+        if mode == "offline":
+            raise
+        mode = "offline"
+        note = f"W&B cannot be reached ({_line(exc)}): mirrored offline instead"
+        say(folder, "following", note, mode=mode)
+        run = open_run(folder, options, mode)
+    say(folder, "following", note, mode=mode, run_id=run.id)
+    history, position, rows = History(), 0, 0
+    while True:
+        over = follower.over()
+        episodes, position = finished_episodes(folder / JOURNAL, position)
+        for episode in episodes:
+            run.log(history.row(episode), step=rows)
+            rows += 1
+        if over:
+            break
+        time.sleep(POLL_S)
+    if not follower.has_result():
+        run.summary["status"] = "interrupted"
+        run.finish(exit_code=1)
+        return "interrupted", "the run ended without a result"
+    log_result(run, folder, rows)
+    run.finish(exit_code=0)
+    if mode == "offline":
+        where = Path(run.settings.sync_dir)
+        check(Path(run.settings.sync_file), rows + 1)
+        note = f"{note}; upload it with: wandb sync {where}" if note else ""
+    return "mirrored", note
+
+
+def check(log: Path, rows: int) -> None:
+    """Compare the offline log with what it should hold: W&B reports no failed write.
+
+    Raises:
+        RuntimeError: Rows are missing.
+    """
+    found = history_rows(log) if log.is_file() else 0
+    if found != rows:
+        raise RuntimeError(f"{found} of {rows} rows reached {log.name}: is the disk full?")
+
+
+def log_result(run: Any, folder: Path, step: int) -> None:
+    """Mirror the result: summary, tables, videos of what did not succeed, and the files."""
+    import wandb
+
+    result = json.loads((folder / RESULT).read_bytes())
+    videos: dict[str, Any] = {}
+    wanted = unsuccessful(result)
+    for episode in wanted[:MOST_VIDEOS]:
+        for path in sorted((folder / VIDEOS).glob(f"{episode['scenario_id']}_*.mp4")):
+            caption = f"{episode['scenario_id']} {episode['outcome']}"
+            videos[f"videos/{path.stem}"] = wandb.Video(str(path), caption=caption)
+    run.log(
+        {
+            "episodes": wandb.Table(columns=list(EPISODE_COLUMNS), data=episode_rows(result)),
+            "groups": wandb.Table(columns=["by", "name", *GROUP_COLUMNS], data=group_rows(result)),
+            **videos,
+        },
+        step=step,
+    )
+    run.summary.update(summary_row(result))
+    run.summary["videos_left_out"] = max(0, len(wanted) - MOST_VIDEOS)
+    artifact = wandb.Artifact(f"result-{run.id}", type="evaluation", description=result["scope"])
+    for name in (RESULT, CONTRACT, IDENTITY, MANIFEST):
+        if (folder / name).is_file():
+            artifact.add_file(str(folder / name))
+    run.log_artifact(artifact)
+
+
+def _line(exc: BaseException) -> str:
+    text = " ".join(str(exc).split()) or type(exc).__name__
+    return text[:200]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the child process; exit status 0 means that everything was mirrored."""
+    parser = argparse.ArgumentParser(prog="robogate.reports.wandb_child")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--mode", choices=["offline", "online"], required=True)
+    parser.add_argument("--run-id", required=True)
+    parser.add_argument("--contract", required=True)
+    parser.add_argument("--project", required=True)
+    parser.add_argument("--group")
+    parser.add_argument("--init-timeout", type=float, default=30.0)
+    options = parser.parse_args(argv)
+    folder = options.folder
+    os.nice(19)
+    status = 1
+    try:
+        state, message = mirror(folder, options, Follower(folder, options.mode))
+        say(folder, state, message, run_id=options.run_id)
+        status = 0
+    except Exception as exc:
+        print(_line(exc), flush=True)
+        say(folder, "failed", _line(exc), run_id=options.run_id)
+    finally:
+        # W&B's own clean-up could wait for a server that does not answer.
+        end_now(status)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
