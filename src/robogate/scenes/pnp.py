@@ -216,7 +216,8 @@ def low_lighting(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
 def cluttered_scene(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
     """Surround the block by obstacles and distractors that leave one grasp free."""
     ranges = bench.scene.cluttered_scene
-    scene = _place(scene, scene.object.position[0], draws.uniform("object.clutter_y", ranges.y))
+    x, y = draws.uniform("clutter.x", ranges.x), draws.uniform("clutter.y", ranges.y)
+    scene = _place(scene, x, y)
     obstacles, distractors = clutter(scene, table_top(bench.scene), ranges, draws)
     return dataclasses.replace(scene, obstacles=obstacles, distractors=distractors)
 

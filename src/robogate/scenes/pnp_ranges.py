@@ -175,7 +175,8 @@ class ClutterRange:
     target; *behind* is along the other one, away from the target.
 
     Attributes:
-        y: Where the block may start, m, so that an obstacle fits on the way to the target.
+        x: Where the block may start, m, so that every body stands on the table.
+        y: Where it may start, m, so that an obstacle fits on the way to the target.
         way_share: Distance of the first obstacle, as a share of the way.
         way_offset: Its magnitude sideways, m.
         flank_distance: Of the other two obstacles from the block's centre, m.
@@ -191,6 +192,7 @@ class ClutterRange:
         distractor_material: Surface; red, green and blue go round from one to the next.
     """
 
+    x: Range
     y: Range
     way_share: Range
     way_offset: Range
