@@ -76,8 +76,8 @@ class EpisodeError(RobogateError):
 
     Codes in use: ``inference_exception``, ``inference_timeout``, ``connection_lost``,
     ``bad_reply``, ``action_type``, ``action_shape``, ``action_not_finite``,
-    ``action_out_of_range``, ``empty_chunk``, ``reset_failed``, ``simulator_nan``,
-    ``environment_exception``, ``worker_died``, ``worker_timeout``, ``interrupted``.
+    ``action_out_of_range``, ``out_of_order``, ``empty_chunk``, ``reset_failed``,
+    ``simulator_nan``, ``environment_exception``, ``worker_died``, ``worker_timeout``, ``interrupted``.
     """
 
     exit_code = 3
