@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from robogate.reports.figures import short_path
+from robogate.reports.figures import number_of, short_path
 
 
 def advice(result: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def advice(result: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
         lines.append(f"the run is invalid and nothing is scored: {error['message']}")
     elif summary["not_started"]:
         lines.append(
-            f"{summary['not_started']} scenarios were not started: "
+            f"{number_of(summary['not_started'], 'scenario')} not started: "
             f"continue with runtime.resume={where}"
         )
     if summary["errored"]:
@@ -33,8 +33,8 @@ def advice(result: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
                 codes[episode["error"]["code"]] = codes.get(episode["error"]["code"], 0) + 1
         kinds = ", ".join(f"{code} {n}" for code, n in sorted(codes.items()))
         lines.append(
-            f"{summary['errored']} episodes are errors ({kinds}), not failures: remove the cause "
-            "and evaluate anew; an episode that was started is never run again"
+            f"{number_of(summary['errored'], 'episode')} ended in an error, which is no failure "
+            f"({kinds}): remove the cause and evaluate anew; what was started is never run again"
         )
     if result["status"] == "partial":
         lines.append(

@@ -41,6 +41,11 @@ def counts(group: Mapping[str, Any]) -> str:
     )
 
 
+def number_of(count: int, thing: str) -> str:
+    """A count with its noun: ``1 scenario``, ``2 scenarios``."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def duration(seconds: float) -> str:
     """Whole seconds as ``m:ss`` or ``h:mm:ss``."""
     minutes, rest = divmod(int(seconds + 0.5), 60)

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from robogate.records.result import Episode
-from robogate.reports.figures import duration, short_path
+from robogate.reports.figures import duration, number_of, short_path
 from robogate.reports.tally import Tally
 from robogate.runs.progress import RunPlan
 from robogate.scenes.manifest import Scenario
@@ -39,11 +39,13 @@ class LiveProgress:
         head.append(" on ")
         head.append(plan.bench, style="bold")
         head.append(f"  contract {plan.contract_sha256[:8]}", style="dim")
-        head.append(f"  {plan.workers} worker{'s' if plan.workers > 1 else ''}", style="dim")
+        head.append(f"  {number_of(plan.workers, 'worker')}", style="dim")
         self._console.print(head)
         self._console.print(Text(short_path(plan.folder), style="dim", overflow="fold"))
         if plan.recorded:
-            self._console.print(f"resumed: {len(plan.recorded)} episodes are recorded already")
+            self._console.print(
+                f"resumed: {number_of(len(plan.recorded), 'episode')} recorded before"
+            )
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
@@ -71,7 +73,7 @@ class LiveProgress:
         row.add_column(ratio=1)
         for _ in range(4):
             row.add_column(no_wrap=True, justify="right")
-        errors = Text(f"{tally.errored} error" + "s" * (tally.errored != 1))
+        errors = Text(number_of(tally.errored, "error"))
         errors.stylize("red" if tally.errored else "dim")
         row.add_row(
             f"{tally.done}/{tally.total}",
