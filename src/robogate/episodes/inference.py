@@ -19,6 +19,12 @@ class Cancelled(Exception):
     """The run is being stopped; the episode gets no terminal record."""
 
 
+class Hang(EpisodeError):
+    """A call gave no answer in time; whatever it works on is lost to it."""
+
+    default_code = "inference_timeout"
+
+
 class InferenceThread:
     """Makes calls one after the other on one thread, which it replaces after a hang.
 
@@ -41,8 +47,9 @@ class InferenceThread:
             what: Named in messages, such as ``inference 3``.
 
         Raises:
-            EpisodeError: ``inference_timeout``; ``inference_exception`` for whatever it raised that
-                is not one of robogate's errors.
+            Hang: It gave no answer in time.
+            EpisodeError: ``inference_exception`` for whatever it raised that is not one of
+                robogate's errors.
             RobogateError: As it raised it.
             Cancelled: The run is being stopped.
         """
@@ -84,9 +91,7 @@ class InferenceThread:
                 raise Cancelled
             if left <= 0:
                 self.close()
-                raise EpisodeError(
-                    f"{what} gave no answer within {timeout:g} s", code="inference_timeout"
-                )
+                raise Hang(f"{what} gave no answer within {timeout:g} s")
 
 
 def describe_exception(exc: BaseException) -> str:

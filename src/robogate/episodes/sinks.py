@@ -31,7 +31,8 @@ class EpisodeSink(Protocol):
 
         Args:
             scenario: Of the episode.
-            observation: Its arrays may be kept, but not written.
+            observation: Its arrays are not to be written, and to be copied where they are kept: an
+                environment may use its buffers again.
             action: That led to it; None for observation 0.
         """
         ...

@@ -1,0 +1,123 @@
+"""The policy's side of one episode: its session, what it may see, and the time that it may take."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar, cast
+
+from robogate.episodes.actions import check_chunk
+from robogate.episodes.context import EpisodeContext
+from robogate.episodes.inference import Cancelled, Hang, InferenceThread
+from robogate.errors import RobogateError
+from robogate.records.observation import FloatArray, Observation, PolicyObservation, project
+from robogate.records.policy import PolicySession, Privileged, PrivilegedSession, Stop
+
+T = TypeVar("T")
+#: Checked actions, ready to be executed.
+Chunk: TypeAlias = tuple[FloatArray, ...]
+
+log = logging.getLogger(__name__)
+
+_GATE_POLL_S = 0.1
+
+
+class PolicyCalls:
+    """Calls one session of a policy, which is opened by the first inference.
+
+    Args:
+        scenario_id: Of the episode.
+        scene: Its resolved scene, for a privileged control alone.
+        context: Of the run.
+        inference: Thread that the calls are made on.
+    """
+
+    def __init__(
+        self, scenario_id: str, scene: Any, context: EpisodeContext, inference: InferenceThread
+    ) -> None:
+        self._scenario_id = scenario_id
+        self._scene = scene
+        self._context = context
+        self._inference = inference
+        self._session: PolicySession | PrivilegedSession | None = None
+
+    def infer(self, observation: Observation, number: int) -> Chunk | Stop:
+        """Make one inference call.
+
+        Args:
+            observation: Verified.
+            number: Of the call, from 1.
+
+        Returns:
+            The checked actions to execute, or the policy's wish to stop.
+
+        Raises:
+            EpisodeError: It failed, hung, or returned something that cannot be executed.
+            Cancelled: The run is being stopped.
+        """
+        bench, adapter = self._context.frozen.bench, self._context.frozen.adapter
+        ask = self._question(observation)
+
+        def call() -> Chunk | Stop:
+            reply = ask()
+            if isinstance(reply, Stop):
+                return reply
+            # Here, since reading an array of a foreign type is the policy's code too.
+            return check_chunk(
+                reply,
+                bench.action,
+                execute=adapter.execute,
+                check_range=bench.shield != "enforce",
+            )
+
+        return self._call(call, f"inference {number}")
+
+    def close(self) -> None:
+        """End the session, unless it hangs; how that goes changes nothing."""
+        session, self._session = self._session, None
+        if session is None or self._context.cancelled():
+            return
+        try:
+            self._call(session.close, "closing the session")
+        except (RobogateError, Cancelled) as exc:
+            log.warning("scenario %s: %s", self._scenario_id, exc)
+
+    def _question(self, observation: Observation) -> Callable[[], Any]:
+        """What a session answers: a policy sees the projection, a control the scene."""
+        policy = self._context.policy
+        if self._session is None:
+            instruction = observation.instruction
+            self._session = self._call(
+                lambda: policy.open_session(instruction), "opening a session"
+            )
+        if policy.privileged:
+            control = cast(PrivilegedSession, self._session)
+            view = Privileged(self._scenario_id, self._scene, observation)
+            return lambda: control.infer_privileged(view)
+        session = cast(PolicySession, self._session)
+        seen = _own(project(observation))
+        return lambda: session.infer(seen)
+
+    def _call(self, function: Callable[[], T], what: str) -> T:
+        gate, cancelled = self._context.gate, self._context.cancelled
+        while not gate.acquire(timeout=_GATE_POLL_S):
+            if cancelled():
+                raise Cancelled
+        try:
+            limit = self._context.frozen.bench.inference_timeout_s
+            return self._inference.call(function, limit, what)
+        except Hang:
+            self._session = None  # it still runs, on a thread that was given up
+            raise
+        finally:
+            gate.release()
+
+
+def _own(seen: PolicyObservation) -> PolicyObservation:
+    """Arrays of the policy's own: it may write them, even on a thread that was given up."""
+    return replace(
+        seen,
+        state={name: value.copy() for name, value in seen.state.items()},
+        images={name: image.copy() for name, image in seen.images.items()},
+    )
