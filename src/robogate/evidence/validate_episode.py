@@ -192,9 +192,11 @@ def _check_derived(
         judged.fault(at, "the goal already held at observation 0: the scene is not a task")
     if facts.early:
         judged.fault(f"{at}.steps", "go on after the task was done")
-    if episode.outcome == "error":
-        return
     outcome, endings = _endings(bound, facts)
+    if episode.outcome == "error":
+        if endings:
+            judged.fault(f"{at}.outcome", f"is 'error', but the trace came to {endings[0]!r}")
+        return
     judged.equal(f"{at}.outcome", episode.outcome, outcome, "trace")
     judged.count += 1
     if episode.ending not in endings:

@@ -20,6 +20,10 @@ from robogate.evidence.report import Ledger, Means, Section
 from robogate.evidence.validate_document import Bound
 from robogate.records.benches import Judgement
 from robogate.records.digests import (
+    EXECUTED,
+    NO_ACTION,
+    REFUSED,
+    STOPPED,
     Trace,
     parse_trace,
     read_bounded,
@@ -28,9 +32,6 @@ from robogate.records.digests import (
 )
 from robogate.records.result import Episode
 from robogate.scenes.manifest import Scenario
-
-#: `has_action` of a row: no action followed, it was executed, or the controller refused it.
-NO_ACTION, EXECUTED, REFUSED = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TraceFacts:
         steps: Executed actions.
         refused: Whether the last row holds an action that the controller refused.
         inference_calls: Calls of the policy.
-        stopped: Whether a call was made after which no action followed.
+        stopped: Whether the policy stopped after the last row.
         judgement: Of all rows.
         early: Whether the task was already done before the last row.
     """
@@ -138,7 +139,7 @@ def check_trace(
         steps=len(trace) - 1,
         refused=bool(trace["has_action"][-1] == REFUSED),
         inference_calls=calls,
-        stopped=bool(trace["has_action"][-1] == NO_ACTION and trace["inference"][-1] != 0),
+        stopped=bool(trace["has_action"][-1] == STOPPED),
         judgement=judgement,
         early=early,
     )
@@ -175,13 +176,13 @@ def _check_actions(bound: Bound, trace: Trace, name: str, section: Section) -> N
             f"{name}[{row}].has_action",
             f"is {int(marks[row])}, expected {EXECUTED}: another observation follows",
         )
-    if marks[-1] not in (NO_ACTION, REFUSED):
+    if marks[-1] not in (NO_ACTION, REFUSED, STOPPED):
         section.fault(
             f"{name}[{len(trace) - 1}].has_action",
-            f"is {int(marks[-1])}, expected {NO_ACTION} or {REFUSED} in the last row",
+            f"is {int(marks[-1])}, expected {NO_ACTION}, {REFUSED} or {STOPPED} in the last row",
         )
     space = bound.frozen.bench.action
-    acted = marks != NO_ACTION
+    acted = (marks == EXECUTED) | (marks == REFUSED)
     # A comparison with NaN is false. An enforcing shield limits a finite action instead.
     inside = (trace["action"] >= space.low) & (trace["action"] <= space.high)
     if bound.frozen.bench.shield == "enforce":
@@ -201,11 +202,11 @@ def _check_inference(bound: Bound, trace: Trace, name: str, ledger: Ledger) -> i
     section = ledger.section("traces: every action from a counted inference call", Means.RECOMPUTED)
     section.count += len(trace)
     numbers = trace["inference"].astype(np.int64)
-    acted = trace["has_action"] != NO_ACTION
+    called = trace["has_action"] != NO_ACTION
     execute = bound.frozen.adapter.execute
     previous = used = 0
-    for row, (number, action) in enumerate(zip(numbers.tolist(), acted.tolist())):
-        if not action and number == 0:
+    for row, (number, answered) in enumerate(zip(numbers.tolist(), called.tolist())):
+        if not answered and number == 0:
             continue
         used = used + 1 if number == previous else 1
         if number not in (previous, previous + 1) or number == 0:

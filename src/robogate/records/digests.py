@@ -1,11 +1,11 @@
 """Observation digests, the episode's chain, and the trace file that holds what they cover.
 
 A trace is one plain numpy file (structured dtype, no pickle, no archive): a row per observation.
-Row *i* holds observation *i*, its digests and the action executed next; the last row has none, or
-one that the controller refused (``has_action`` 2), which the trace's hash covers and the chain does
-not. The chain is binary: SHA-256(previous ‖ observation digest ‖ float64 little-endian action). Its
-first ``previous`` is SHA-256(harness contract hash ‖ scenario id); the last observation closes it
-with an empty action.
+Row *i* holds observation *i*, its digests and the action executed next; the last row has none
+because the episode was over or broke off, or because the policy stopped, or it has one that the
+controller refused, which the trace's hash covers and the chain does not. The chain is binary:
+SHA-256(previous ‖ observation digest ‖ float64 little-endian action). Its first ``previous`` is
+SHA-256(harness contract hash ‖ scenario id); the last observation closes it with an empty action.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ from robogate.records.environment import Registration
 from robogate.records.observation import FloatArray, Image, Observation
 
 Trace = np.ndarray[Any, Any]
+
+#: ``has_action`` of a row: none, executed, refused by the controller, none because the policy
+#: stopped. All but the last row are `EXECUTED`.
+NO_ACTION, EXECUTED, REFUSED, STOPPED = range(4)
 
 _OBSERVATION_DOMAIN = b"robogate.observation/1"
 
@@ -131,7 +135,7 @@ def trace_chain(trace: Trace, harness_contract_sha256: str, scenario_id: str) ->
     covered, action = fields["has_action"][1], fields["action"][1]
     sha256 = hashlib.sha256
     link = chain_start(harness_contract_sha256, scenario_id)
-    for start, executed in zip(range(0, len(raw), size), (trace["has_action"] == 1).tolist()):
+    for start, executed in zip(range(0, len(raw), size), (trace["has_action"] == EXECUTED).tolist()):
         digest = sha256(_OBSERVATION_DOMAIN + raw[start : start + covered]).digest()
         tail = raw[start + action : start + size] if executed else b""
         link = sha256(link + digest + tail).digest()

@@ -23,7 +23,14 @@ from robogate.errors import EvidenceError, RobogateError, UsageError
 from robogate.evidence.files import RunEvidence, read_run
 from robogate.records.benches import bench_rules
 from robogate.records.contract import FrozenContract, thaw
-from robogate.records.digests import Trace, load_trace, trace_dtype, trace_row
+from robogate.records.digests import (
+    EXECUTED,
+    REFUSED,
+    Trace,
+    load_trace,
+    trace_dtype,
+    trace_row,
+)
 from robogate.records.environment import Environment, Registration
 from robogate.records.observation import Observation
 from robogate.records.registration import registration_of
@@ -219,10 +226,10 @@ def replay_episode(
         if different is not None:
             text = f"scenario '{episode.scenario_id}', observation {step}: {different} differ"
             return Fault(path, f"replay does not hold: {text}"), step
-        if row["has_action"] == 0:
+        if row["has_action"] not in (EXECUTED, REFUSED):
             continue
         answer = environment.step(observation.episode_id, step, row["action"].copy())
-        if row["has_action"] == 2:
+        if row["has_action"] == REFUSED:
             if answer.executed:
                 text = f"action {step} was recorded as refused, and is executed here"
                 return Fault(path, f"replay does not hold: {text}"), step
@@ -231,7 +238,7 @@ def replay_episode(
             text = f"action {step} was recorded as executed, and is refused here"
             return Fault(path, f"replay does not hold: {text}"), step
         observation = answer.observation
-    return None, int((trace["has_action"] == 1).sum())
+    return None, int((trace["has_action"] == EXECUTED).sum())
 
 
 def _difference(observation: Observation, row: Any) -> str | None:
