@@ -225,9 +225,9 @@ def test_camera_has_block_target_and_home_in_view(bench: PnpBench, variant: str,
         assert max(abs(across_deg), abs(up_deg)) < scene.primary_camera.fovy / 2 - 3
 
 
-# The hand of the pinned meshes: half extents across and along the fingers' motion, m; its palm is
-# 0.03 m above the grip site, which is at the block's centre, and an open finger's outside is 0.066 m
-# from it.
+# The hand of the pinned meshes: half extents along and across the fingers' motion, m. Its palm is
+# 0.03 m above the grip site, which is at the block's centre; the outside of an open finger is
+# 0.066 m from it.
 HAND = (0.104, 0.032)
 FINGERS = (0.0663, 0.0105)
 PALM_HEIGHT = 0.34

@@ -15,19 +15,10 @@ from robogate.errors import ConfigError, nearest
 from robogate.scenes.draws import Draws
 from robogate.scenes.pnp_clutter import clutter, occluder
 from robogate.scenes.pnp_config import PnpBench
-from robogate.scenes.pnp_ranges import LightRange, SceneRanges
-from robogate.scenes.rotations import about_z, look_at, planar
-from robogate.scenes.spec import (
-    CameraSpec,
-    Disturbance,
-    Lighting,
-    Material,
-    ObjectSpec,
-    PnpScene,
-    SurfaceSpec,
-    TargetSpec,
-    Vec3,
-)
+from robogate.scenes.pnp_nominal import drawn_light, nominal, table_top
+from robogate.scenes.pnp_ranges import SceneRanges
+from robogate.scenes.rotations import look_at, planar
+from robogate.scenes.spec import CameraSpec, Disturbance, Material, PnpScene
 
 Variant = Callable[[PnpScene, PnpBench, Draws], PnpScene]
 
@@ -46,84 +37,7 @@ def resolve(bench: PnpBench, variant: str, seed: int) -> PnpScene:
     if variant not in VARIANTS:
         raise ConfigError(f"no variant '{variant}'; {nearest(variant, VARIANTS)}", code="variant")
     draws = Draws(seed, variant)
-    return VARIANTS[variant](_nominal(bench.scene, draws), bench, draws)
-
-
-def table_top(ranges: SceneRanges) -> float:
-    """Height of the table's top, world frame, m."""
-    return ranges.table.position[2] + ranges.table.size[2] / 2.0
-
-
-def _nominal(ranges: SceneRanges, draws: Draws) -> PnpScene:
-    """The scene that every label starts from: nominal but for the block's place and yaw."""
-    block, spawn, target = ranges.block, ranges.spawn, ranges.target
-    top = table_top(ranges)
-    x = draws.uniform("object.x", (spawn.x[0] + spawn.inset, spawn.x[1] - spawn.inset))
-    y = draws.uniform("object.y", (spawn.y[0] + spawn.inset, spawn.y[1] - spawn.inset))
-    return PnpScene(
-        object=ObjectSpec(
-            size=(block.edge, block.edge, block.edge),
-            mass=block.mass,
-            position=(x, y, top + block.edge / 2.0),
-            orientation=about_z(draws.uniform("object.yaw", block.yaw)),
-            material=block.material,
-        ),
-        surface=SurfaceSpec(ranges.table.size, ranges.table.position, ranges.table.material),
-        target=TargetSpec(
-            position=(target.xy[0], target.xy[1], top + target.thickness / 2.0),
-            radius=target.radius,
-            thickness=target.thickness,
-            rgba=target.rgba,
-        ),
-        lighting=_light(ranges, ranges.light.azimuth, ranges.light.elevation),
-        primary_camera=CameraSpec(
-            ranges.camera.position,
-            look_at(ranges.camera.position, ranges.camera.look_at),
-            ranges.camera.fovy,
-        ),
-        obstacles=(),
-        occluders=(),
-        distractors=(),
-        disturbance=None,
-    )
-
-
-def _light(
-    ranges: SceneRanges,
-    azimuth: float,
-    elevation: float,
-    key: float = 1.0,
-    ambient: float = 1.0,
-    tint: float = 0.0,
-) -> Lighting:
-    light = ranges.light
-    centre = (ranges.table.position[0], ranges.table.position[1], table_top(ranges))
-    flat, height = planar(light.distance, elevation)
-    across, along = planar(flat, azimuth)
-    position = (centre[0] + across, centre[1] + along, centre[2] + height)
-
-    def coloured(rgb: Vec3, factor: float) -> Vec3:
-        return (rgb[0] * factor * (1.0 + tint), rgb[1] * factor, rgb[2] * factor * (1.0 - tint))
-
-    return Lighting(
-        position=position,
-        orientation=look_at(position, centre),
-        diffuse=coloured(light.key, key),
-        specular=coloured(light.highlight, key),
-        ambient=coloured(light.ambient, ambient),
-    )
-
-
-def _drawn_light(ranges: SceneRanges, change: LightRange, draws: Draws) -> Lighting:
-    return _light(
-        ranges,
-        azimuth=ranges.light.azimuth
-        + draws.either_side("light.azimuth_offset", change.azimuth_offset),
-        elevation=draws.uniform("light.elevation", change.elevation),
-        key=draws.uniform("light.key_factor", change.key_factor),
-        ambient=draws.uniform("light.ambient_factor", change.ambient_factor),
-        tint=draws.either_side("light.tint", change.tint),
-    )
+    return VARIANTS[variant](nominal(bench.scene, draws), bench, draws)
 
 
 def _place(scene: PnpScene, x: float, y: float) -> PnpScene:
@@ -165,7 +79,7 @@ def standard_objects(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene
 
 def standard_lighting(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
     """Move and scale the key light within a normal range."""
-    light = _drawn_light(bench.scene, bench.scene.standard_lighting, draws)
+    light = drawn_light(bench.scene, bench.scene.standard_lighting, draws)
     return dataclasses.replace(scene, lighting=light)
 
 
@@ -209,7 +123,7 @@ def transparent_objects(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpSc
 
 def low_lighting(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
     """Dim the key light and the ambient term."""
-    light = _drawn_light(bench.scene, bench.scene.low_lighting, draws)
+    light = drawn_light(bench.scene, bench.scene.low_lighting, draws)
     return dataclasses.replace(scene, lighting=light)
 
 
@@ -258,7 +172,7 @@ def moving_disturbance(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpSce
 
 def lighting(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
     """Randomise direction, strength and colour of the light."""
-    light = _drawn_light(bench.scene, bench.scene.lighting, draws)
+    light = drawn_light(bench.scene, bench.scene.lighting, draws)
     return dataclasses.replace(scene, lighting=light)
 
 
@@ -283,18 +197,18 @@ def position(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
 
 def camera(scene: PnpScene, bench: PnpBench, draws: Draws) -> PnpScene:
     """Move, turn and zoom the primary camera."""
-    nominal, change = bench.scene.camera, bench.scene.camera_pose
+    usual, change = bench.scene.camera, bench.scene.camera_pose
     eye = (
-        nominal.position[0] + draws.either_side("camera.x", change.shift),
-        nominal.position[1] + draws.either_side("camera.y", change.shift),
-        nominal.position[2] + draws.either_side("camera.z", change.shift),
+        usual.position[0] + draws.either_side("camera.x", change.shift),
+        usual.position[1] + draws.either_side("camera.y", change.shift),
+        usual.position[2] + draws.either_side("camera.z", change.shift),
     )
     point = (
-        nominal.look_at[0] + draws.either_side("camera.look_at_x", change.look_at_shift),
-        nominal.look_at[1] + draws.either_side("camera.look_at_y", change.look_at_shift),
-        nominal.look_at[2],
+        usual.look_at[0] + draws.either_side("camera.look_at_x", change.look_at_shift),
+        usual.look_at[1] + draws.either_side("camera.look_at_y", change.look_at_shift),
+        usual.look_at[2],
     )
-    fovy = nominal.fovy + draws.either_side("camera.fovy", change.fovy_shift)
+    fovy = usual.fovy + draws.either_side("camera.fovy", change.fovy_shift)
     return dataclasses.replace(scene, primary_camera=CameraSpec(eye, look_at(eye, point), fovy))
 
 
