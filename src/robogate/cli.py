@@ -148,5 +148,5 @@ def _evaluate(argv: list[str]) -> int:
         multirun="--multirun" in arguments.switches,
         config_dir=arguments.config_dir,
     )
-    evaluate = importlib.import_module("robogate.runs.evaluate").evaluate
+    evaluate = importlib.import_module("robogate.reports.evaluate_cli").main
     return int(evaluate(points, json_output="--json" in arguments.switches))

@@ -1,0 +1,92 @@
+"""Who runs: everything that is measured before the first reset and again after the last episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from robogate.adapters.loaded import LoadedPolicy
+from robogate.adapters.registry import adapter_entry
+from robogate.config.compose import Point
+from robogate.contract.identity import (
+    Identity,
+    PolicyIdentity,
+    ProcessIdentity,
+    assemble_identity,
+    differences,
+    measure_adapter,
+    measure_checkpoint,
+    measure_harness,
+    measure_process,
+)
+from robogate.contract.strict import StrictError, decode
+from robogate.errors import RunError
+
+
+def measure(
+    point: Point, policy: LoadedPolicy | None, worker: Mapping[str, Any] | None
+) -> Identity:
+    """Measure the identity of a run.
+
+    Args:
+        point: What is run.
+        policy: The loaded policy; None where it could not be loaded.
+        worker: What the environment reports of its own process; None where it could not be built,
+            and the runner's own identity stands in its place.
+
+    Raises:
+        RunError: The environment reports something that is no identity.
+        ConfigError: The declared image digest is malformed.
+    """
+    imported = None if policy is None else policy.identity()
+    runner = measure_process()
+    try:
+        return assemble_identity(
+            harness=measure_harness(point.frozen.bench),
+            adapter=measure_adapter(
+                point.frozen.adapter, adapter_entry(point.frozen.adapter.kind).modules
+            ),
+            policy=None if imported is None else decode(PolicyIdentity, dict(imported), "$.policy"),
+            checkpoint=point.checkpoint,
+            runner=runner,
+            worker=runner if worker is None else decode(ProcessIdentity, dict(worker), "$.worker"),
+        )
+    except StrictError as exc:
+        raise RunError(
+            f"an identity cannot be decoded: {exc.message}", code="identity_mismatch"
+        ) from exc
+
+
+def require_unchanged(point: Point, policy: LoadedPolicy, before: Identity) -> None:
+    """Measure again what could have been changed while the run was under way.
+
+    Raises:
+        RunError: Policy source, checkpoint, adapter or harness differ from before.
+    """
+    policy.require_unchanged()
+    changed = [
+        *_changed("harness", before.harness, measure_harness(point.frozen.bench)),
+        *_changed(
+            "adapter",
+            before.adapter,
+            measure_adapter(point.frozen.adapter, adapter_entry(point.frozen.adapter.kind).modules),
+        ),
+    ]
+    if point.runtime.checkpoint is not None and before.checkpoint is not None:
+        now = measure_checkpoint(Path(point.runtime.checkpoint), before.checkpoint.revision)
+        changed += _changed("checkpoint", before.checkpoint, now)
+    if changed:
+        raise RunError(
+            f"{', '.join(changed)} changed while the run was under way; nothing of it is scored: "
+            "leave the sources alone and run again",
+            code="identity_mismatch",
+        )
+
+
+def _changed(name: str, before: Any, now: Any) -> list[str]:
+    return [f"{name}.{path}" for path in differences(before, now, ignore=IGNORED)]
+
+
+#: What another commit or an edit outside the hashed files changes; no score depends on it.
+IGNORED = ("source_revision", "dirty")
