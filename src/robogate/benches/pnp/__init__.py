@@ -30,7 +30,7 @@ def create_environment(
         UsageError: No such GL backend here.
         RunError: Contract, manifest, assets or simulator differ from what was frozen.
     """
-    from robogate.benches.pnp.rendering import prepare_process
+    from robogate.benches.rendering import prepare_process
 
     prepare_process(gl, render_threads)
     from robogate.benches.pnp.assembly import assemble

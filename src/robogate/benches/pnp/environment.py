@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robogate.benches.pnp.actions import ActionCheck
+from robogate.benches.actions import ActionCheck
 from robogate.benches.pnp.readback import AppliedScene
-from robogate.benches.pnp.rendering import CameraRenderer, GlContext, check_images
 from robogate.benches.pnp.robot import load_meshes
 from robogate.benches.pnp.simulation import PnpSimulation
+from robogate.benches.rendering import CameraRenderer, GlContext, check_images
 from robogate.contract.identity import GlIdentity, SimulatorIdentity, measure_process
 from robogate.contract.schema import Renderer
 from robogate.contract.strict import encode
@@ -151,7 +151,10 @@ class PnpEnvironment:
             ) from exc
         self._episode = episode = _Episode(
             uuid.uuid4().hex, scenario_id, seed, simulation,
-            CameraRenderer(self._gl, simulation.model, self._renderer, self._renderer.cameras),
+            CameraRenderer(
+                self._gl, simulation.model, self._renderer, self._renderer.cameras,
+                self._bench.image_row_order,
+            ),
             AppliedScene(simulation, scene), self._rules.tracker(self._bench, scene),
         )  # fmt: skip
         observation = self._observe(episode, iterations=0)

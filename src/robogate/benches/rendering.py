@@ -1,7 +1,7 @@
-"""Offscreen OpenGL: one context per process, the scene's meshes uploaded anew at every reset.
+"""Offscreen OpenGL for MuJoCo: one context per process, a model uploaded anew at every reset.
 
-Images come as OpenGL reads them, bottom row first, which is the row order that the contract of this
-bench declares for its protocol images.
+OpenGL reads images bottom row first. Which row comes first in a protocol image is the contract's
+``image_row_order``.
 """
 
 from __future__ import annotations
@@ -105,7 +105,12 @@ class CameraRenderer:
     """Renders the cameras of one compiled model."""
 
     def __init__(
-        self, gl: GlContext, model: Any, renderer: Renderer, cameras: Sequence[str]
+        self,
+        gl: GlContext,
+        model: Any,
+        renderer: Renderer,
+        cameras: Sequence[str],
+        row_order: str,
     ) -> None:
         """Upload the model.
 
@@ -114,10 +119,12 @@ class CameraRenderer:
             model: `mujoco.MjModel`.
             renderer: Multisampling and shadows; the image size is the model's camera's.
             cameras: Names of the model's cameras, in protocol order.
+            row_order: ``top_first`` or ``bottom_first``.
         """
         import mujoco
 
         self._mj = mujoco
+        self._flip = row_order == "top_first"
         self._gl = gl
         self._model = model
         gl.make_current()
@@ -155,7 +162,8 @@ class CameraRenderer:
         """Draw all cameras from the data's present kinematics.
 
         Returns:
-            Camera name to a new (height, width, 3) uint8 array, bottom row first, read-only.
+            Camera name to a new (height, width, 3) uint8 array, in the row order asked for,
+            read-only.
         """
         mj = self._mj
         images: dict[str, Image] = {}
@@ -170,6 +178,8 @@ class CameraRenderer:
             mj.mjr_render(rect, self._scene, self._context)
             image = np.empty((rect.height, rect.width, 3), np.uint8)
             mj.mjr_readPixels(image, None, rect, self._context)
+            if self._flip:
+                image = np.ascontiguousarray(image[::-1])
             image.setflags(write=False)
             images[name] = image
         return images
