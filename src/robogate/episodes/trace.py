@@ -61,7 +61,7 @@ class TraceBuilder:
         self._put(action, REFUSED)
 
     def stopped(self) -> None:
-        """The policy stopped instead of acting; nothing follows."""
+        """The policy stopped after the last observation; nothing follows."""
         self._rows[self._count - 1]["has_action"] = STOPPED
 
     def _put(self, action: FloatArray, mark: int) -> None:

@@ -97,7 +97,6 @@ def _create(message: Any) -> Environment:
     factory = getattr(importlib.import_module(module), name)
     environment = factory(**fields["options"])
     if not isinstance(environment, Environment):
-        raise TypeError(
-            f"{fields['factory']} returned {type(environment).__name__}, no Environment"
-        )
+        kind = type(environment).__name__
+        raise TypeError(f"{fields['factory']} returned {kind}, expected an Environment")
     return environment

@@ -1,0 +1,8 @@
+"""Makes the test double importable, here and in child processes, which inherit the import path."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
