@@ -41,7 +41,7 @@ class Bound:
         adapter: With the digest of its checkpoint, or null.
         manifest_path: The scenario manifest.
         manifest: What it holds.
-        assets: Folder that the assets lie in.
+        assets: Folder of the pinned files, ``data``.
         checkpoint: What was measured of it, or null where no path was given.
     """
 
@@ -72,24 +72,26 @@ def bind(bench: Bench, track: Track, adapter: Adapter, checkpoint: str | None) -
     """
     manifest_path = _committed("track.manifest", track.manifest)
     manifest = _checked(load_manifest, manifest_path)
-    inventory_file = _committed("bench.assets.inventory", bench.assets.inventory)
-    inventory = _checked(load_inventory, inventory_file)
-    assets = dataclasses.replace(
-        bench.assets,
-        sha256=_agreed(
-            "bench.assets.sha256", bench.assets.sha256, inventory.assets_sha256, inventory_file
-        ),
-    )
     adapter, measured = _bind_checkpoint(adapter, checkpoint)
     return Bound(
-        bench=dataclasses.replace(bench, assets=assets),
+        bench=_bind_assets(bench),
         track=_bind_track(track, manifest, manifest_path),
         adapter=adapter,
         manifest_path=manifest_path,
         manifest=manifest,
-        assets=data_dir() / inventory.root,
+        assets=data_dir(),
         checkpoint=measured,
     )
+
+
+def _bind_assets(bench: Bench) -> Bench:
+    assets = bench.assets
+    if assets is None:
+        return bench
+    file = _committed("bench.assets.inventory", assets.inventory)
+    found = _checked(load_inventory, file).assets_sha256
+    digest = _agreed("bench.assets.sha256", assets.sha256, found, file)
+    return dataclasses.replace(bench, assets=dataclasses.replace(assets, sha256=digest))
 
 
 def _committed(key: str, name: str) -> Path:

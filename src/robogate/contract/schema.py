@@ -96,7 +96,7 @@ class Bench:
         inference_timeout_s: Longest accepted inference, s.
         timing: The clock.
         action: The action space.
-        assets: Pinned files.
+        assets: Pinned files, or null where the bench is built from code alone.
     """
 
     kind: str
@@ -115,7 +115,7 @@ class Bench:
     inference_timeout_s: float = field()
     timing: Timing = field()
     action: ActionSpace = field()
-    assets: Assets = field()
+    assets: Assets | None = field()
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ _POSITIVE = (
     "bench.timing.physics_step_s",
     "bench.inference_timeout_s",
 )
-_DIGESTS = ("bench.assets.sha256", "track.manifest_sha256", "adapter.checkpoint_sha256")
+_DIGESTS = ("track.manifest_sha256", "adapter.checkpoint_sha256")
 
 
 def _at(groups: Mapping[str, Any], path: str) -> Any:
@@ -102,6 +102,10 @@ def _range_faults(groups: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         value = _at(groups, path)
         if value is not None and not _SHA256.fullmatch(value):
             yield path, f"is {value!r:.80}, expected 64 lower-case hexadecimal digits"
+    assets = groups["bench"].assets
+    if assets is not None and not _SHA256.fullmatch(assets.sha256):
+        what = "expected 64 lower-case hexadecimal digits"
+        yield "bench.assets.sha256", f"is {assets.sha256!r:.80}, {what}"
     for name, record in groups.items():
         yield from _empty_strings(record, name)
     adapter = groups["adapter"]

@@ -52,7 +52,10 @@ def require_assets(point: Point) -> None:
     Raises:
         UsageError: A file differs, is missing or is not listed; the message names the first.
     """
-    inventory = load_inventory(manifests_dir() / point.frozen.bench.assets.inventory)
+    pinned = point.frozen.bench.assets
+    if pinned is None:
+        return
+    inventory = load_inventory(manifests_dir() / pinned.inventory)
     faults = verify_tree(point.assets_dir, inventory)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robogate.contract.schema import Bench, Range, Vec3
+from robogate.contract.schema import Assets, Bench, Range, Vec3
 from robogate.scenes.pnp_ranges import SceneRanges
 from robogate.scenes.spec import Quat
 
@@ -133,6 +133,7 @@ class PnpBench(Bench):
     """A pick-and-place bench.
 
     Attributes:
+        assets: Pinned files; the robot is built from its meshes.
         wrist: Mount of the wrist camera.
         control: Command mapping and controller.
         attachment: The grasp attachment.
@@ -140,6 +141,7 @@ class PnpBench(Bench):
         scene: Constants and ranges of the scenes.
     """
 
+    assets: Assets
     wrist: WristMount
     control: OscPose
     attachment: Attachment

@@ -24,7 +24,6 @@ PACKAGE = Path(__file__).resolve().parents[2]
 HARNESS_PATTERNS = (
     "errors.py",
     "config/**/*",
-    "config/**/*",
     "contract/**/*",
     "scenes/**/*",
     "records/**/*",
@@ -34,10 +33,13 @@ HARNESS_PATTERNS = (
     "adapters/loaded.py",
     "adapters/zero.py",
     "adapters/oracle.py",
-    "adapters/pnp_*.py",
+    "adapters/{bench}_*.py",
     "adapters/rotations.py",
     "episodes/**/*",
     "runs/**/*",
+    "evidence/assemble.py",
+    "evidence/files.py",
+    "evidence/report.py",
     "evidence/validat*.py",
 )
 #: What counts for the harness's dirty state, below the checkout's root.
