@@ -11,7 +11,6 @@ from robogate.adapters.registry import adapter_entry
 from robogate.config.compose import Point
 from robogate.contract.identity import (
     Identity,
-    PolicyIdentity,
     ProcessIdentity,
     assemble_identity,
     differences,
@@ -39,7 +38,6 @@ def measure(
         RunError: The environment reports something that is no identity.
         ConfigError: The declared image digest is malformed.
     """
-    imported = None if policy is None else policy.identity()
     runner = measure_process()
     try:
         return assemble_identity(
@@ -47,7 +45,7 @@ def measure(
             adapter=measure_adapter(
                 point.frozen.adapter, adapter_entry(point.frozen.adapter.kind).modules
             ),
-            policy=None if imported is None else decode(PolicyIdentity, dict(imported), "$.policy"),
+            policy=None if policy is None else policy.source,
             checkpoint=point.checkpoint,
             runner=runner,
             worker=runner if worker is None else decode(ProcessIdentity, dict(worker), "$.worker"),
