@@ -41,7 +41,7 @@ class ActionCheck:
         if outside.any():
             index = int(np.flatnonzero(outside)[0])
             raise EpisodeError(
-                f"action.{self._names[index]} is {action[index]!r}, expected "
+                f"action.{self._names[index]} is {float(action[index])!r}, expected "
                 f"[{self._low[index]}, {self._high[index]}]",
                 code="action_out_of_range",
             )
