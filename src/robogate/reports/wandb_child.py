@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from robogate.reports.follow import finished_episodes
 from robogate.reports.wandb_log import history_rows
@@ -36,7 +36,7 @@ from robogate.runs.folder import CONTRACT, IDENTITY, JOURNAL, MANIFEST, RESULT, 
 POLL_S = 0.25
 #: How long it may go on after the run: with a result, offline and online; and without one.
 FINISH_S = {"offline": 120.0, "online": 300.0}
-ABANDONED_S = 3.0
+ABANDONED_S = 2.0
 #: Videos of unsuccessful episodes that are mirrored; the rest stay in the run folder.
 MOST_VIDEOS = 24
 
@@ -78,18 +78,42 @@ class Follower:
         end_now(13)
 
 
-def end_now(status: int) -> None:
-    """End this process and the ones that it started, without waiting for anything."""
+def end_children() -> None:
+    """End the processes that this one started, such as W&B's own service."""
     try:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     except OSError:
-        children = []  # they watch this process, and follow it a moment later
+        return  # they watch this process, and follow it a moment later
     for child in children:
         try:
             os.kill(int(child), signal.SIGKILL)
         except ProcessLookupError:
             continue
+
+
+def end_now(status: int) -> None:
+    """End this process without waiting for anything."""
+    end_children()
     os._exit(status)
+
+
+def start_over_offline(options: argparse.Namespace, why: str) -> NoReturn:
+    """Begin anew without a server, in the same process: W&B cannot be talked out of waiting."""
+    end_children()
+    command = [sys.executable, "-m", "robogate.reports.wandb_child", str(options.folder)]
+    command += [
+        "--mode=offline",
+        f"--run-id={options.run_id}",
+        f"--contract={options.contract}",
+        f"--project={options.project}",
+        f"--init-timeout={options.init_timeout}",
+        f"--note={why}",
+    ]
+    if options.group:
+        command.append(f"--group={options.group}")
+    # The variable names the service that has just been ended.
+    environment = {k: v for k, v in os.environ.items() if k != "WANDB_SERVICE"}
+    os.execve(sys.executable, command, environment)
 
 
 def say(folder: Path, state: str, message: str, **more: Any) -> None:
@@ -99,7 +123,7 @@ def say(folder: Path, state: str, message: str, **more: Any) -> None:
     (folder / "wandb" / STATUS).write_text(json.dumps(document) + "\n", encoding="utf-8")
 
 
-def open_run(folder: Path, options: argparse.Namespace, mode: str) -> Any:
+def open_run(folder: Path, options: argparse.Namespace) -> Any:
     """Begin the W&B run; its config is the contract document, and nothing else."""
     import wandb
 
@@ -115,7 +139,7 @@ def open_run(folder: Path, options: argparse.Namespace, mode: str) -> Any:
         x_disable_machine_info=True,
         x_save_requirements=False,
         init_timeout=options.init_timeout,
-        finish_timeout=0.8 * FINISH_S[mode],
+        finish_timeout=0.8 * FINISH_S[options.mode],
         finish_timeout_raises=True,
     )
     run = wandb.init(
@@ -124,7 +148,7 @@ def open_run(folder: Path, options: argparse.Namespace, mode: str) -> Any:
         id=options.run_id,
         name=folder.name,
         dir=str(folder),
-        mode="online" if mode == "online" else "offline",
+        mode="online" if options.mode == "online" else "offline",
         job_type="evaluation",
         tags=[contract["bench"]["kind"], contract["adapter"]["kind"], options.contract[:8]],
         config=contract,
@@ -138,18 +162,15 @@ def open_run(folder: Path, options: argparse.Namespace, mode: str) -> Any:
 
 def mirror(folder: Path, options: argparse.Namespace, follower: Follower) -> tuple[str, str]:
     """Follow one run from its first episode to its result; returns state and message."""
-    note = ""
-    mode = options.mode
     try:
-        run = open_run(folder, options, mode)
+        run = open_run(folder, options)
     except Exception as exc:
-        if mode == "offline":
+        if options.mode == "offline":
             raise
-        mode = "offline"
-        note = f"W&B cannot be reached ({_line(exc)}): mirrored offline instead"
-        say(folder, "following", note, mode=mode)
-        run = open_run(folder, options, mode)
-    say(folder, "following", note, mode=mode, run_id=run.id)
+        start_over_offline(
+            options, f"W&B cannot be reached ({_line(exc)}): mirrored offline instead"
+        )
+    say(folder, "following", options.note, mode=options.mode, run_id=run.id)
     history, position, rows = History(), 0, 0
     while True:
         over = follower.over()
@@ -162,15 +183,24 @@ def mirror(folder: Path, options: argparse.Namespace, follower: Follower) -> tup
         time.sleep(POLL_S)
     if not follower.has_result():
         run.summary["status"] = "interrupted"
-        run.finish(exit_code=1)
+        finish(run, 1)
         return "interrupted", "the run ended without a result"
     log_result(run, folder, rows)
-    run.finish(exit_code=0)
-    if mode == "offline":
-        where = Path(run.settings.sync_dir)
-        check(Path(run.settings.sync_file), rows + 1)
-        note = f"{note}; upload it with: wandb sync {where}" if note else ""
-    return "mirrored", note
+    finish(run, 0)
+    if options.mode == "online":
+        return "mirrored", ""
+    check(Path(run.settings.sync_file), rows + 1)
+    if not options.note:
+        return "mirrored", ""
+    return "mirrored", f"{options.note}; upload it with: wandb sync {run.settings.sync_dir}"
+
+
+def finish(run: Any, exit_code: int) -> None:
+    """End the W&B run, and W&B's own service: only then is its log whole on the disk."""
+    import wandb
+
+    run.finish(exit_code=exit_code)
+    wandb.teardown(exit_code)
 
 
 def check(log: Path, rows: int) -> None:
@@ -226,7 +256,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--contract", required=True)
     parser.add_argument("--project", required=True)
     parser.add_argument("--group")
-    parser.add_argument("--init-timeout", type=float, default=30.0)
+    parser.add_argument("--note", default="")
+    parser.add_argument("--init-timeout", type=float, required=True)
     options = parser.parse_args(argv)
     folder = options.folder
     os.nice(19)

@@ -51,6 +51,7 @@ class WandbMirror(NullReporter):
         warn: Takes one line about what is not mirrored and what to do.
         group: W&B group of the runs of one multirun, or None.
         wait_s: How long the end of a run may wait, s.
+        init_timeout_s: How long the mirror tries to reach a server before it goes offline, s.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class WandbMirror(NullReporter):
         *,
         group: str | None = None,
         wait_s: float = WAIT_S,
+        init_timeout_s: float = 30.0,
     ) -> None:
         if mode not in ("offline", "online", "off"):
             raise ValueError(f"mode is {mode!r}, expected offline, online or off")
@@ -67,6 +69,7 @@ class WandbMirror(NullReporter):
         self._warn = warn
         self._group = group
         self._wait_s = wait_s
+        self._init_timeout_s = init_timeout_s
         self._child: subprocess.Popen[bytes] | None = None
         self._folder = Path()
         # Left to finish on their own; kept so that they are reaped when this process ends.
@@ -112,6 +115,7 @@ class WandbMirror(NullReporter):
             f"--mode={self._mode}",
             f"--run-id={plan.run_id}{resumed}",
             f"--contract={plan.contract_sha256}",
+            f"--init-timeout={self._init_timeout_s}",
             f"--project={os.environ.get('WANDB_PROJECT', PROJECT)}",
         ]
         return [*command, f"--group={self._group}"] if self._group else command

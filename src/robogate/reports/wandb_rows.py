@@ -7,26 +7,27 @@ from typing import Any
 
 Row = dict[str, Any]
 
-#: Columns of the table of episodes; dotted names reach into the episode.
-EPISODE_COLUMNS = (
-    "index",
-    "scenario_id",
-    "domain",
-    "variant",
-    "seed",
-    "outcome",
-    "ending",
-    "failure_stage",
-    "steps",
-    "error.code",
-    "error.message",
-    "attestation.inference_calls",
-    "timing.reset_s",
-    "timing.step_s",
-    "timing.inference_s",
-    "timing.inference_max_s",
-    "semantic_sha256",
-)
+#: Columns of the table of episodes: name to the place in the episode's record. W&B reads a dot in a
+#: name as nesting, so names have none.
+EPISODE_COLUMNS = {
+    "index": ("index",),
+    "scenario_id": ("scenario_id",),
+    "domain": ("domain",),
+    "variant": ("variant",),
+    "seed": ("seed",),
+    "outcome": ("outcome",),
+    "ending": ("ending",),
+    "failure_stage": ("failure_stage",),
+    "steps": ("steps",),
+    "error_code": ("error", "code"),
+    "error_message": ("error", "message"),
+    "inference_calls": ("attestation", "inference_calls"),
+    "reset_s": ("timing", "reset_s"),
+    "step_s": ("timing", "step_s"),
+    "inference_s": ("timing", "inference_s"),
+    "inference_max_s": ("timing", "inference_max_s"),
+    "semantic_sha256": ("semantic_sha256",),
+}
 
 GROUP_COLUMNS = (
     "scenarios",
@@ -58,18 +59,18 @@ class History:
         self._counts["errored" if error else "scored"] += 1
         self._counts["successes"] += success
         row = {
-            f"episode/{name.rpartition('.')[2] if name.startswith('timing') else name}": value
-            for name in EPISODE_COLUMNS
-            if (value := _reach(episode, name)) is not None
+            f"episode/{name}": value
+            for name, place in EPISODE_COLUMNS.items()
+            if (value := _reach(episode, place)) is not None
         }
         if not error:
             row["episode/success"] = int(success)
         return row | {f"running/{name}": count for name, count in self._counts.items()}
 
 
-def _reach(document: Mapping[str, Any], name: str) -> Any:
+def _reach(document: Mapping[str, Any], place: Sequence[str]) -> Any:
     value: Any = document
-    for part in name.split("."):
+    for part in place:
         if value is None:
             return None
         value = value[part]
@@ -78,7 +79,10 @@ def _reach(document: Mapping[str, Any], name: str) -> Any:
 
 def episode_rows(result: Mapping[str, Any]) -> list[list[Any]]:
     """Rows of the table of episodes, in manifest order."""
-    return [[_reach(episode, name) for name in EPISODE_COLUMNS] for episode in result["episodes"]]
+    return [
+        [_reach(episode, place) for place in EPISODE_COLUMNS.values()]
+        for episode in result["episodes"]
+    ]
 
 
 def group_rows(result: Mapping[str, Any]) -> list[list[Any]]:
