@@ -82,9 +82,9 @@ def _from_numbers(row: Any, index: int, width: int) -> np.ndarray[Any, Any]:
     """Turn a list of plain numbers, or a tensor on the CPU, into an array."""
     if isinstance(row, (list, tuple)):
         # A boolean or a numeric string must not pass as a number.
-        odd = next((v for v in row if not _is_number(v)), None)
-        if odd is not None:
-            _fail("action_type", f"action {index} holds {_kind(odd)}, expected {width} numbers")
+        odd = [value for value in row if not _is_number(value)]
+        if odd:
+            _fail("action_type", f"action {index} holds {_kind(odd[0])}, expected {width} numbers")
     elif isinstance(row, np.generic) or _is_number(row):
         what = "expected a chunk, which is a sequence of actions"
         _fail("action_shape", f"action {index} is one number, {what} of {width} numbers")
