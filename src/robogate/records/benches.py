@@ -14,9 +14,14 @@ from typing import Any, Protocol
 from robogate.contract.schema import Bench, Renderer
 from robogate.contract.strict import Fault
 from robogate.errors import ConfigError, nearest
-from robogate.records.facts import PNP_FACTS
+from robogate.records.dual_arm_judge import STAGES as DUAL_ARM_STAGES
+from robogate.records.dual_arm_judge import DualArmTracker
+from robogate.records.facts import DUAL_ARM_FACTS, PNP_FACTS
 from robogate.records.judgement import Judgement, Tracker, judge_all
 from robogate.records.pnp_judge import STAGES, PnpTracker
+from robogate.scenes import dual_arm, dual_arm_check, dual_arm_readback
+from robogate.scenes.dual_arm_config import TASKS, DualArmBench
+from robogate.scenes.dual_arm_spec import DualArmScene
 from robogate.scenes.pnp import VARIANTS, resolve
 from robogate.scenes.pnp_check import check_bench, check_scene
 from robogate.scenes.pnp_config import PnpBench
@@ -109,7 +114,26 @@ PNP = BenchRules(
     check_scene=check_scene,
 )
 
-_RULES: Mapping[str, BenchRules] = MappingProxyType({rules.kind: rules for rules in (PNP,)})
+DUAL_ARM = BenchRules(
+    kind="dual_arm",
+    config=DualArmBench,
+    scene=DualArmScene,
+    facts=DUAL_ARM_FACTS,
+    state=MappingProxyType({"joint_position": 14, "left_ee_pose": 7, "right_ee_pose": 7}),
+    cameras=dual_arm_check.CAMERAS,
+    stages=DUAL_ARM_STAGES,
+    variants=TASKS,
+    resolve=dual_arm.resolve,
+    expected_readback=dual_arm_readback.expected_readback,
+    expectation=dual_arm_readback.ReadbackExpectation,
+    tracker=DualArmTracker,
+    check=dual_arm_check.check_bench,
+    check_scene=dual_arm_check.check_scene,
+)
+
+_RULES: Mapping[str, BenchRules] = MappingProxyType(
+    {rules.kind: rules for rules in (PNP, DUAL_ARM)}
+)
 
 
 def bench_kinds() -> tuple[str, ...]:

@@ -21,3 +21,25 @@ PNP_FACTS = (
     "held",
     "push_steps",
 )
+
+#: Order of the fact vector of the dual-arm bench. Positions in the world frame, m; flags 0.0 or
+#: 1.0. What a task does not have is 0. Touches, distances and the object's pose are those after the
+#: last physics step; ``peak_depth``, ``held_steps`` and ``success_tick`` cover every physics step.
+DUAL_ARM_FACTS = (
+    "tick",  # physics steps since the reset
+    "object_x",  # bottom of the bell or the pot
+    "object_y",
+    "object_z",
+    "object_qw",
+    "object_qx",
+    "object_qy",
+    "object_qz",
+    "left_distance",  # gripper tip to the button's top, or to the middle of its own handle's bar
+    "right_distance",
+    "left_touch",  # a finger on the button, or both fingers on its own handle's bar
+    "right_touch",
+    "depth",  # how far the button is pressed
+    "peak_depth",  # largest depth so far at which a gripper touched the button
+    "held_steps",  # consecutive physics steps, up to now, for which the pot was held lifted
+    "success_tick",  # the physics step after which the task was done; 0 where it is not
+)

@@ -7,6 +7,7 @@ scene in it is checked before it is written.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from robogate.contract.schema import Renderer
 from robogate.contract.strict import Fault, encode
 from robogate.errors import EvidenceError, UsageError, nearest
 from robogate.records.benches import bench_rules
+from robogate.scenes.dual_arm import rows
+from robogate.scenes.dual_arm_config import TASKS
 from robogate.scenes.manifest import Manifest, generate, manifest_text
 from robogate.scenes.readback import compare
 from robogate.scenes.recipe import Row, version_1_rows
@@ -34,7 +37,7 @@ class Source:
     """What a manifest is generated from.
 
     Attributes:
-        bench: Option of the bench group.
+        bench: Option of the bench group; its configuration resolves the scenes.
         task: Task of the bench.
         rows: Domain, label and seed of each scenario.
     """
@@ -44,7 +47,14 @@ class Source:
     rows: Callable[[], Iterable[Row]]
 
 
-SOURCES = {"fair_pnp_v2": Source("mujoco_pnp", "pick_and_place", version_1_rows)}
+SOURCES = {
+    "fair_pnp_v2": Source("mujoco_pnp", "pick_and_place", version_1_rows),
+    **{
+        f"{task}{suffix}": Source("mujoco_dual_arm", task, functools.partial(rows, task, count))
+        for task in TASKS
+        for suffix, count in (("", 50), ("_quick", 10))
+    },
+}
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,0 +1,1 @@
+"""Two arms at a table on the embedded simulator, MuJoCo."""
