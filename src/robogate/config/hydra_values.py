@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
     from omegaconf import DictConfig
 
-#: What a contract may interpolate: ``${bench.timing.control_hz}``, ``${.relative}``; no resolver.
-_PLAIN_REFERENCE = re.compile(r"\$\{\.*[A-Za-z_]\w*(\.\w+|\[\w+\])*\}")
+#: The innermost interpolation of a text, and what a contract may interpolate: no resolver.
+_INNERMOST = re.compile(r"\$\{([^${}]*)\}")
+_REFERENCE = re.compile(r"\.*[A-Za-z_]\w*(\.\w+|\[\w+\])*")
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,14 @@ class Composer:
     def _compose(self, overrides: Sequence[str]) -> DictConfig:
         from hydra import compose
         from hydra.errors import HydraException, MissingConfigException
+        from yaml import YAMLError
 
         try:
             return compose("config", [*self._search, *overrides], return_hydra_config=True)
         except MissingConfigException as exc:
             raise ConfigError(self._unknown_option(exc.missing_cfg_file, str(exc))) from exc
-        except HydraException as exc:
+        except (HydraException, YAMLError, ValueError, OSError) as exc:
+            # The latter three come from a file that is no YAML, no mapping or not readable.
             raise ConfigError(_one_line(exc)) from exc
 
     def _unknown_option(self, missing: str | None, message: str) -> str:
@@ -140,13 +143,23 @@ def _refuse_outside(value: Any, path: str) -> None:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _refuse_outside(item, f"{path}[{index}]")
-    elif isinstance(value, str) and "${" in value:
-        names = re.findall(r"\$\{([A-Za-z_]\w*)", value)
-        if "${" in _PLAIN_REFERENCE.sub("", value) or not set(names) <= set(GROUPS):
-            raise ConfigError(
-                f"{path}: {value!r} refers to something outside the contract; write the value, or"
-                f" refer to {', '.join(GROUPS)}"
-            )
+    elif isinstance(value, str) and not _refers_inside(value):
+        raise ConfigError(
+            f"{path}: {value!r} refers to something outside the contract; write the value, or"
+            f" refer to {', '.join(GROUPS)}"
+        )
+
+
+def _refers_inside(text: str) -> bool:
+    """Whether interpolations, from the innermost outwards, are references to the five groups."""
+    while (found := _INNERMOST.search(text)) is not None:
+        name = found[1]
+        root = name.partition(".")[0].partition("[")[0]
+        # A name that begins with "_" stands for an inner reference, resolved among the groups too.
+        if not _REFERENCE.fullmatch(name) or (root and root[0] != "_" and root not in GROUPS):
+            return False
+        text = text[: found.start()] + "_" + text[found.end() :]
+    return "${" not in text
 
 
 def _resolved(config: DictConfig, groups: Sequence[str]) -> dict[str, Any]:
