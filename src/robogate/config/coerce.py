@@ -130,16 +130,16 @@ def _convert_dataclass(cls: type, value: Any, path: str, faults: list[Fault]) ->
         faults.append(Fault(path, f"is {_shown(value)}, expected a group of values"))
         return value
     hints = field_types(cls)
+    options = {item.name: item.metadata.get("choices", ()) for item in dataclasses.fields(cls)}
     converted = {}
     for key, item in value.items():
         where = f"{path}.{key}"
-        if key in hints:
-            converted[key] = _convert(hints[key], item, where, faults)
-        else:
+        if key not in hints:
             faults.append(Fault(where, f"unknown key; {nearest(str(key), hints)}"))
-    for item in dataclasses.fields(cls):
-        options = item.metadata.get("choices", ())
-        if type(converted.get(item.name)) is bool and "off" in options:
-            word = "on" if converted[item.name] else "off"
-            converted[item.name] = word if word in options else converted[item.name]
+            continue
+        word = {True: "on", False: "off"}[item] if isinstance(item, bool) else None
+        converted[key] = _convert(hints[key], word if word in options[key] else item, where, faults)
+    for key in hints:
+        if key not in value:
+            faults.append(Fault(f"{path}.{key}", f"must be given: {path}.{key}=…"))
     return converted

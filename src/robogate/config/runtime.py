@@ -84,24 +84,23 @@ def _faults(runtime: Runtime) -> Iterator[tuple[str, str]]:
         seconds = getattr(runtime.deadlines, name)
         if not seconds > 0:
             yield f"deadlines.{name}", f"is {seconds}, expected a number of seconds above 0"
-    for name, path in (
-        ("resume", runtime.resume),
-        ("qualification", runtime.qualification),
-        ("checkpoint", runtime.checkpoint),
-    ):
-        if path is not None and not Path(path).exists():
-            yield name, f"no such {'file or ' if name == 'checkpoint' else ''}folder: {path!r}"
+    for name, folder in (("resume", runtime.resume), ("qualification", runtime.qualification)):
+        if folder is not None and not Path(folder).is_dir():
+            yield name, f"no such folder: {folder!r}"
+    if runtime.checkpoint is not None and not Path(runtime.checkpoint).exists():
+        yield "checkpoint", f"no such file or folder: {runtime.checkpoint!r}"
     if runtime.resume is not None and runtime.output_dir is not None:
         yield "output_dir", "a resumed run keeps its folder; give runtime.resume alone"
     url = runtime.env.url
-    if url is not None and (urlsplit(url).scheme not in ("http", "https") or not _host(url)):
+    if url is not None and not _is_http(url):
         yield "env.url", f"is {url!r}, expected http://HOST:PORT"
     if url is not None and runtime.env.python is not None:
         yield "env.python", "an environment at runtime.env.url has its own interpreter"
 
 
-def _host(url: str) -> str | None:
+def _is_http(url: str) -> bool:
     try:
-        return urlsplit(url).hostname
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
-        return None
+        return False

@@ -117,9 +117,6 @@ def _range_faults(groups: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 what = "expected a finite number, a string, true or false"
                 yield f"adapter.options.{key}", f"is {value!r:.40}, {what}"
     yield from _action_faults(groups["bench"])
-    cameras = groups["renderer"].cameras
-    if not cameras or len(set(cameras)) != len(cameras):
-        yield "renderer.cameras", f"is {list(cameras)}, expected at least one name, none twice"
 
 
 def _empty_strings(record: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -188,4 +185,6 @@ def misfit(group: str, values: Mapping[str, Any], bench: Bench) -> str | None:
     simulator = values.get("kind")
     if simulator != bench.simulator:
         return f"it belongs to simulator '{simulator}', not '{bench.simulator}'"
-    return None
+    expected = list(bench_rules(bench.kind).cameras)
+    cameras = list(values.get("cameras") or ())
+    return None if cameras == expected else f"its cameras are {cameras}, expected {expected}"

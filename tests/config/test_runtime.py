@@ -1,0 +1,59 @@
+"""What the runtime group refuses although its types are right."""
+
+import dataclasses
+
+import pytest
+
+from robogate.config.runtime import Deadlines, EnvironmentPlace, Runtime, runtime_faults
+
+GOOD = Runtime(
+    output_dir=None,
+    link_latest=True,
+    workers=1,
+    media=True,
+    gl="auto",
+    wandb="off",
+    resume=None,
+    qualification=None,
+    checkpoint=None,
+    env=EnvironmentPlace(None, None),
+    deadlines=Deadlines(1.0, 1.0, 1.0),
+)
+
+
+def test_good():
+    assert runtime_faults(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"workers": 0}, "runtime.workers: is 0, expected at least 1"),
+        ({"wandb": "maybe"}, "runtime.wandb: is 'maybe', expected one of offline, online, off"),
+        (
+            {"deadlines": Deadlines(1.0, 0.0, 1.0)},
+            "runtime.deadlines.reset: is 0.0, expected a number of seconds above 0",
+        ),
+        ({"resume": "no/such"}, "runtime.resume: no such folder: 'no/such'"),
+        ({"qualification": "no/such"}, "runtime.qualification: no such folder: 'no/such'"),
+        ({"checkpoint": "no/such"}, "runtime.checkpoint: no such file or folder: 'no/such'"),
+        (
+            {"resume": ".", "output_dir": "x"},
+            "runtime.output_dir: a resumed run keeps its folder; give runtime.resume alone",
+        ),
+        (
+            {"env": EnvironmentPlace("host:80", None)},
+            "runtime.env.url: is 'host:80', expected http://HOST:PORT",
+        ),
+        (
+            {"env": EnvironmentPlace("http://[::1", None)},
+            "runtime.env.url: is 'http://[::1', expected http://HOST:PORT",
+        ),
+        (
+            {"env": EnvironmentPlace("http://host:80", "python3")},
+            "runtime.env.python: an environment at runtime.env.url has its own interpreter",
+        ),
+    ],
+)
+def test_refused(changes, fault):
+    assert [str(f) for f in runtime_faults(dataclasses.replace(GOOD, **changes))] == [fault]
