@@ -156,6 +156,15 @@ def test_another_backend_in_one_process_is_refused(gl):
     assert caught.value.message == "gl='glx' is not a GL backend; did you mean 'egl'?"
 
 
+def test_no_gl_library_is_one_line_that_says_what_to_install(gl, monkeypatch):
+    monkeypatch.setitem(sys.modules, f"mujoco.{gl}", None)
+    with pytest.raises(UsageError) as caught:
+        GlContext(gl, 256, 256)
+    assert caught.value.code == "no_gl" and caught.value.exit_code == 2
+    assert "\n" not in caught.value.message
+    assert "apt-get install -y libegl1 libgl1-mesa-dri libosmesa6" in caught.value.message
+
+
 FRAMES = """
 import sys, hashlib, json, pickle, pathlib
 backend, source = sys.argv[1:]

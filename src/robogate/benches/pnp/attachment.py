@@ -3,7 +3,8 @@
 When the closing gripper has the block between its fingers, the block's pose and velocity are
 written relative to the hand before every simulator step, and its collision with the robot is off.
 It ends when the gripper opens past the width that it had plus a declared margin. No grip force,
-payload or friction is modelled, and none may be claimed (protocol section 1).
+payload or friction is modelled, and none may be claimed (protocol section 1): what a held block
+touches pushes neither the block nor the arm, while hand and fingers themselves still collide.
 """
 
 from __future__ import annotations
