@@ -121,7 +121,7 @@ def make_world(
     rows: Sequence[Row] = ROWS,
     role: str = "control",
     execute: int = 1,
-    max_actions: int = 100,
+    max_actions: int = 60,
     timeout_s: float = 10.0,
     renderer: Renderer = RENDERER,
     shield: str = "ik",
