@@ -100,7 +100,8 @@ def choosing(bench, group, option):
 
 @pytest.mark.parametrize("bench", options("bench")["bench"])
 def test_every_combination_that_fits_composes_and_every_other_says_why(bench):
-    record = one(f"bench={bench}", "adapter=zero").frozen.bench
+    point = one(f"bench={bench}", "adapter=zero")
+    record = point.frozen.bench
     fitting = {}
     for group, names in options("track", "adapter", "renderer").items():
         choices = {name: choosing(bench, group, name) for name in names}
@@ -108,7 +109,8 @@ def test_every_combination_that_fits_composes_and_every_other_says_why(bench):
         fitting[group] = [name for name in names if name not in wrong]
         assert fitting[group], f"no {group} fits"
         for name in wrong[:1]:
-            text = message(*choices[name][0])
+            others = [f"{g}={point.choices[g]}" for g in ("track", "renderer") if g != group]
+            text = message(*choices[name][0], *others)
             assert text.startswith(f"{group}={name} does not fit bench={bench}: ")
             assert text.endswith(f"{group}s that fit: {', '.join(fitting[group])}")
     for track, adapter in itertools.product(fitting["track"], fitting["adapter"]):
@@ -315,6 +317,7 @@ OUTSIDE = (
             "runtime.gl: is 'vulkan', expected one of auto, egl, osmesa",
         ),
         # Left open
+        (["renderer=???"], "renderer: must be chosen: renderer=…; valid: <options>"),
         (["adapter=python"], "adapter.target: must be given: adapter.target=…"),
         # What does not fit
         (

@@ -83,7 +83,14 @@ class Composer:
             raise ConfigError(self._unknown_option(exc.missing_cfg_file, str(exc))) from exc
         except (HydraException, YAMLError, ValueError, OSError) as exc:
             # The latter three come from a file that is no YAML, no mapping or not readable.
-            raise ConfigError(_one_line(exc)) from exc
+            raise ConfigError(self._explained(exc)) from exc
+
+    def _explained(self, exc: Exception) -> str:
+        unchosen = re.match(r"You must specify '(\w+)'", str(exc))
+        if unchosen is None:
+            return _one_line(exc)
+        options = ", ".join(self.options(unchosen[1]))
+        return f"{unchosen[1]}: must be chosen: {unchosen[1]}=…; valid: {options}"
 
     def _unknown_option(self, missing: str | None, message: str) -> str:
         group, _, option = (missing or "").rpartition("/")
