@@ -19,7 +19,7 @@ RENDERER = Renderer("mujoco", 256, 256, 4, False, ("primary", "wrist"))
 
 
 def test_kinds_are_found_by_name() -> None:
-    assert bench_kinds() == ("pnp",)
+    assert "pnp" in bench_kinds()
     rules = bench_rules("pnp")
     assert (rules.kind, rules.config, rules.scene) == ("pnp", PnpBench, PnpScene)
     assert rules.cameras == ("primary", "wrist")

@@ -13,6 +13,7 @@ from robogate.errors import EvidenceError, UsageError
 from robogate.runs.manifest import main
 
 NAME = "fair_pnp_v2.json"
+ONE = ["fair_pnp_v2", "--dir"]
 
 
 @pytest.fixture
@@ -21,9 +22,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_committed_manifest_is_current(capsys: pytest.CaptureFixture[str]) -> None:
+def test_committed_manifests_are_current(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0
-    assert capsys.readouterr().out.startswith("fair_pnp_v2: 68 scenarios, ")
+    assert "fair_pnp_v2: 68 scenarios, " in capsys.readouterr().out
 
 
 def test_difference_is_named_and_written_away(
@@ -35,7 +36,7 @@ def test_difference_is_named_and_written_away(
     document["scenarios"][2]["scene"]["object"]["mass"] = 0.2
     document["scenarios"][9]["seed"] += 1
     file.write_text(json.dumps(document, indent=1) + "\n")
-    assert main(["--check", "--dir", str(folder)]) == 3
+    assert main(["--check", *ONE, str(folder)]) == 3
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines() == [
@@ -43,7 +44,7 @@ def test_difference_is_named_and_written_away(
         f"{NAME}:$.scenarios[9].seed: is 202244315, expected 202244314",
         f"{file}: is not current; run `robogate manifest --write`",
     ]
-    assert main(["--write", "fair_pnp_v2", "--dir", str(folder)]) == 0
+    assert main(["--write", *ONE, str(folder)]) == 0
     assert file.read_bytes() == committed
 
 
@@ -52,12 +53,12 @@ def test_same_values_in_another_text_are_not_current(
 ) -> None:
     file = folder / NAME
     file.write_text(json.dumps(json.loads(file.read_text())))
-    assert main(["--dir", str(folder)]) == 3
+    assert main([*ONE, str(folder)]) == 3
     assert "holds the same values in another text" in capsys.readouterr().err
 
 
 def test_missing_file_and_unknown_name(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match=f"{NAME}: cannot be read"):
-        main(["--check", "--dir", str(tmp_path)])
+        main(["--check", *ONE, str(tmp_path)])
     with pytest.raises(UsageError, match="no manifest 'fair_pnp'; did you mean 'fair_pnp_v2'?"):
         main(["--check", "fair_pnp"])

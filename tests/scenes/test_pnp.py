@@ -157,7 +157,12 @@ def test_clutter_leaves_one_grasp_free_all_the_way_down(bench: PnpBench, seed: i
             goal = Footprint(scene.target.position[:2], axis, HAND)
             assert gap(goal, place) > 0.02
     colours = {body.material.rgba for body in scene.distractors}
-    assert len(colours) == 3 and scene.object.material.rgba not in colours
+    assert len(colours) == 3
+    # No second "red block", and nothing of the target's green.
+    assert all(
+        min(math.dist(c, scene.object.material.rgba), math.dist(c, scene.target.rgba)) > 0.4
+        for c in colours
+    )
 
 
 @given(SEEDS)

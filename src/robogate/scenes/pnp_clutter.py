@@ -92,7 +92,7 @@ def clutter(
             ),
             top,
             about_z(draws.uniform(f"distractor_{i}.yaw", (-45.0, 45.0))),
-            _recoloured(ranges.distractor_material, i),
+            ranges.distractor_materials[i],
         )
         for i, (direction, distances, angles) in enumerate(sectors)
     )
@@ -162,16 +162,4 @@ def _standing(
         orientation=orientation,
         collides=True,
         material=material,
-    )
-
-
-def _recoloured(material: Material, turn: int) -> Material:
-    """The same material with its colour channels rotated ``turn`` times."""
-    channels = material.rgba[:3]
-    red, green, blue = (channels[(i - turn) % 3] for i in range(3))
-    return Material(
-        (red, green, blue, material.rgba[3]),
-        material.specular,
-        material.shininess,
-        material.friction,
     )

@@ -189,7 +189,7 @@ class ClutterRange:
         back_distance: Of the third distractor behind the block, m.
         back_angle: Magnitude of its angle from straight behind, degrees.
         distractor_edge: Of the cubes, m; low enough to pass below the palm.
-        distractor_material: Surface; red, green and blue go round from one to the next.
+        distractor_materials: Surface of each of the three.
     """
 
     x: Range
@@ -206,7 +206,7 @@ class ClutterRange:
     back_distance: Range
     back_angle: Range
     distractor_edge: float
-    distractor_material: Material
+    distractor_materials: tuple[Material, Material, Material]
 
 
 @dataclass(frozen=True)
