@@ -96,7 +96,7 @@ class PythonPolicy:
         self._source: PolicySource | None = None
         try:
             first = self._make()
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise _load_error(target, f"raised {_phrase(exc)} on loading") from exc
         self._resident = first if callable(getattr(first, "open_session", None)) else None
         self._spare = [first] if self._resident is None else []
@@ -129,7 +129,7 @@ class PythonPolicy:
             instance = self._spare.pop() if self._spare else self._make()
             instance.reset(instruction)
             return PythonSession(instance.act, instance)
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             message = f"policy {self._target} raised {_phrase(exc)} at the start of the episode"
             raise EpisodeError(message, code="inference_exception") from exc
 
@@ -165,7 +165,8 @@ def import_class(target: str) -> tuple[Callable[..., Any], str, str]:
         RunError: ``load``, with one line that says what is missing.
     """
     module_name, colon, class_name = target.partition(":")
-    if not colon or not module_name or not class_name.isidentifier():
+    names = [*module_name.split("."), class_name]
+    if not colon or not all(name.isidentifier() for name in names):
         raise _load_error(target, "expected module:Class, such as my_package.my_module:MyPolicy")
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
@@ -177,7 +178,7 @@ def import_class(target: str) -> tuple[Callable[..., Any], str, str]:
             remedy = "install it, or start from the folder that holds it"
             raise _load_error(target, f"no module '{exc.name}'; {remedy}") from exc
         raise _load_error(target, f"module needs '{exc.name}', which is not installed") from exc
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raise _load_error(target, f"module raised {_phrase(exc)} on import") from exc
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
