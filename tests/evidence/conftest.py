@@ -106,6 +106,7 @@ class Spec:
     distribution: str = "4.0.0"
     run_error: ErrorInfo | None = None
     qualification_id: str | None = None
+    simulator: str | None = BENCH.simulator
 
     def frozen(self) -> FrozenContract:
         bench = dataclasses.replace(
@@ -155,7 +156,9 @@ class Spec:
         )
         process = ProcessIdentity(
             environment=environment,
-            simulator=SimulatorIdentity(BENCH.simulator, BENCH.simulator_version),
+            simulator=None
+            if self.simulator is None
+            else SimulatorIdentity(self.simulator, BENCH.simulator_version),
             hardware=HardwareIdentity("a cpu", "4d" * 32, 2, (), None),
             host=HostIdentity("host", "6.1"),
         )

@@ -582,6 +582,16 @@ def test_a_run_level_error_scores_nothing(builder, tmp_path):
     assert read(folder)["summary"]["bounds"] == [0.0, 1.0]
 
 
+def test_only_a_run_that_failed_may_lack_a_simulator(builder, tmp_path):
+    ended(
+        builder, tmp_path, simulator=None, run_error=ErrorInfo("connect", "no answer", None, None)
+    )
+    with pytest.raises(EvidenceError, match=r"\$\.identity\.worker\.simulator: is null"):
+        builder.write(tmp_path / "other", builder.Spec(simulator=None))
+    with pytest.raises(EvidenceError, match=r"simulator\.name: is 'isaac', expected 'mujoco'"):
+        builder.write(tmp_path / "third", builder.Spec(simulator="isaac"))
+
+
 def test_a_named_subset_is_partial_and_holds_exactly_its_scenarios(builder, tmp_path):
     folder, report = ended(
         builder, tmp_path, subset="first_of_each_variant", endings=("success",) * 3

@@ -183,7 +183,9 @@ def _check_identity(
     section.equal(f"{at}.adapter.version", identity.adapter.version, frozen.adapter.version, source)
     simulator = identity.worker.simulator
     if simulator is None:
-        section.fault(f"{at}.worker.simulator", "is null, expected the simulator that was run")
+        # Where the run failed before there was a simulator, there is none to be named.
+        if result.error is None:
+            section.fault(f"{at}.worker.simulator", "is null, expected the simulator that was run")
     else:
         section.equal(f"{at}.worker.simulator.name", simulator.name, frozen.bench.simulator, source)
         section.equal(
