@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robogate.worker.channel import (
+    INLINE_BYTES,
+    BufferCodec,
+    Channel,
+    ChannelClosed,
+    create_region,
+)
+
+
+def pair(shared: bool) -> tuple[Channel, Channel, socket.socket]:
+    a, b = socket.socketpair()
+    region = create_region() if shared else None
+    channels = Channel(a, region), Channel(b, region)
+    if region is not None:
+        os.close(region)
+    return *channels, a
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("size", [0, 1, 7, INLINE_BYTES, INLINE_BYTES + 1, 300_000])
+def test_arrays_of_any_size_arrive(shared: bool, size: int) -> None:
+    here, there, _ = pair(shared)
+    arrays = [
+        np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8),
+        np.linspace(0, 1, 7),
+        np.zeros((2, 0, 3)),
+        np.arange(24.0).reshape(2, 3, 4)[:, ::2],
+    ]
+    for turn in range(3):
+        codec = BufferCodec()
+        message = {"turn": turn, "arrays": [codec.pack(a + turn) for a in arrays[1:]]}
+        message["bytes"] = codec.pack(arrays[0])
+        sender = threading.Thread(target=here.send, args=(turn, message, codec))
+        sender.start()
+        sequence, got, received = there.receive(time.monotonic() + 10)
+        sender.join()
+        assert sequence == got["turn"] == turn
+        kept = [received.unpack(v, "$") for v in got["arrays"]]
+        assert all(np.array_equal(k, a + turn) for k, a in zip(kept, arrays[1:]))
+        assert np.array_equal(received.unpack(got["bytes"], "$"), arrays[0])
+
+
+def test_a_silent_peer_is_a_timeout_and_a_gone_one_is_closed() -> None:
+    here, there, _ = pair(True)
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        there.receive(time.monotonic() + 0.2)
+    assert 0.1 < time.monotonic() - began < 3.0
+    here.close()
+    with pytest.raises(ChannelClosed):
+        there.receive(time.monotonic() + 5.0)
+    with pytest.raises(ChannelClosed):
+        there.send(0, {}, BufferCodec())
+
+
+def test_half_a_frame_is_a_timeout_then_closed() -> None:
+    here, there, raw = pair(True)
+    raw.sendall(b"\0" * 10)
+    with pytest.raises(TimeoutError):
+        there.receive(time.monotonic() + 0.2)
+    raw.sendall(b"\0")
+    here.close()
+    with pytest.raises(ChannelClosed):
+        there.receive(time.monotonic() + 5.0)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        struct.pack("<QQQB", 0, 1 << 60, 0, 0),
+        struct.pack("<QQQB", 0, 2, 1 << 60, 1),
+        struct.pack("<QQQB", 0, 2, 0, 7) + b"{}",
+        struct.pack("<QQQB", 0, 2, 0, 0) + b"{]",
+        struct.pack("<QQQB", 0, 2, 0, 0) + b"\xff\xff",
+    ],
+)
+def test_what_is_no_frame_is_refused_before_anything_is_allocated(frame: bytes) -> None:
+    _, there, raw = pair(True)
+    raw.sendall(frame)
+    with pytest.raises(ValueError):
+        there.receive(time.monotonic() + 5.0)
+
+
+def test_a_frame_must_not_point_into_memory_that_is_not_there() -> None:
+    _, there, raw = pair(False)
+    raw.sendall(struct.pack("<QQQB", 0, 2, 64, 1) + b"{}")
+    with pytest.raises(ValueError, match="outside the shared memory"):
+        there.receive(time.monotonic() + 5.0)
+
+
+def test_received_arrays_survive_the_next_frame() -> None:
+    here, there, _ = pair(True)
+    kept: list[Any] = []
+    for value in (1, 2):
+        codec = BufferCodec()
+        here.send(0, codec.pack(np.full(INLINE_BYTES * 2, value, np.uint8)), codec)
+        _, got, received = there.receive(time.monotonic() + 5.0)
+        kept.append(received.unpack(got, "$"))
+    assert [set(k.tolist()) for k in kept] == [{1}, {2}]
