@@ -46,6 +46,12 @@ def test_committed_bench_has_no_fault(bench: PnpBench, renderer: Renderer) -> No
             "is [4, 2], expected low, high",
         ),
         ("scene.target.xy", (0.4, 0.2), "scene.target", "lies within 0.04 m of the spawn region"),
+        (
+            "scene.lighting.elevation",
+            (35.0, 90.0),
+            "scene.lighting.elevation",
+            "above the horizon and below 90",
+        ),
         ("scene.gravity", (0.0, 0.0, 9.81), "scene.gravity", "expected to point down"),
         (
             "scene.moving_disturbance.start_action",
@@ -114,6 +120,15 @@ def test_quaternion_of_another_length_is_a_fault(cluttered: PnpScene) -> None:
     light = dataclasses.replace(cluttered.lighting, orientation=(1.0, 1e-5, 0.0, 0.0))
     faults = check_scene(dataclasses.replace(cluttered, lighting=light))
     assert [str(f) for f in faults] == ["$.lighting.orientation: is not of unit length"]
+
+
+def test_colours_that_are_none_are_faults(cluttered: PnpScene) -> None:
+    scene = changed(cluttered, "object.material.rgba", (1.2, 0.0, 0.0, 1.0))
+    scene = changed(scene, "lighting.diffuse", (0.5, -0.1, 0.5))
+    assert [str(f) for f in check_scene(scene)] == [
+        "$.object.material.rgba: is [1.2, 0.0, 0.0, 1.0], expected within [0, 1]",
+        "$.lighting.diffuse: is [0.5, -0.1, 0.5], expected at least 0",
+    ]
 
 
 def test_gap_and_reach_of_turned_rectangles() -> None:

@@ -81,6 +81,15 @@ def _bench_faults(bench: PnpBench, renderer: Renderer) -> Iterator[tuple[str, st
     )
     if reaches(start, scene.target.xy) <= scene.target.radius:
         yield "bench.scene.target", f"lies within {margin} m of the spawn region"
+    usual = scene.light.elevation
+    for name, elevation in (
+        ("light", (usual, usual)),
+        ("standard_lighting", scene.standard_lighting.elevation),
+        ("low_lighting", scene.low_lighting.elevation),
+        ("lighting", scene.lighting.elevation),
+    ):
+        if not 0.0 < elevation[0] <= elevation[1] < 90.0:
+            yield f"bench.scene.{name}.elevation", "expected above the horizon and below 90"
     if scene.gravity[2] >= 0.0:
         yield "bench.scene.gravity", "expected to point down"
     if scene.moving_disturbance.start_action[0] < 0:
@@ -114,6 +123,7 @@ def check_scene(scene: PnpScene) -> list[Fault]:
         Faults with paths under ``$``; empty where all holds.
     """
     faults = [Fault(f"$.{path}", message) for path, message in _quaternion_faults(scene)]
+    faults += [Fault(f"$.{path}", message) for path, message in _colour_faults(scene)]
     bodies: list[tuple[str, FixedBody | ObjectSpec]] = [("object", scene.object)]
     for group in ("obstacles", "occluders", "distractors"):
         bodies += [(f"{group}[{i}]", body) for i, body in enumerate(getattr(scene, group))]
@@ -135,6 +145,24 @@ def check_scene(scene: PnpScene) -> list[Fault]:
     if len(set(names)) != len(names):
         faults.append(Fault("$", f"two fixed bodies share a name: {sorted(names)}"))
     return faults
+
+
+def _colour_faults(scene: PnpScene) -> Iterator[tuple[str, str]]:
+    colours = [
+        ("object.material.rgba", scene.object.material.rgba),
+        ("surface.material.rgba", scene.surface.material.rgba),
+        ("target.rgba", scene.target.rgba),
+    ]
+    for group in ("obstacles", "occluders", "distractors"):
+        for i, body in enumerate(getattr(scene, group)):
+            colours.append((f"{group}[{i}].material.rgba", body.material.rgba))
+    for path, rgba in colours:
+        if not all(0.0 <= channel <= 1.0 for channel in rgba):
+            yield path, f"is {list(rgba)}, expected within [0, 1]"
+    light = scene.lighting
+    for name in ("diffuse", "specular", "ambient"):
+        if not all(channel >= 0.0 for channel in getattr(light, name)):
+            yield f"lighting.{name}", f"is {list(getattr(light, name))}, expected at least 0"
 
 
 def _quaternion_faults(scene: PnpScene) -> Iterator[tuple[str, str]]:
