@@ -258,3 +258,16 @@ def test_rounding_never_turns_a_miss_into_a_perfect_score() -> None:
     assert percent(1.0) == "100.0" and percent(0.0) == "0.0"
     assert percent(0.99999) == "99.9" and percent(0.00001) == "0.1"
     assert percent(67 / 68) == "98.5"
+
+
+@pytest.mark.parametrize("stream", [Screen, io.StringIO])
+def test_a_run_cut_short_says_how_to_go_on(
+    synthetic: Any, tmp_path: Path, stream: type[io.StringIO]
+) -> None:
+    err = stream()
+    reporter = TerminalReporter(stdout=stream(), stderr=err)
+    reporter.run_started(synthetic.plan(tmp_path, synthetic.scenarios()))
+    reporter.close()
+    reporter.close()
+    flat = "".join(text(err).split())
+    assert flat.count(f"endedwithoutaresult:goonwithitbyruntime.resume={tmp_path}") == 1

@@ -68,6 +68,7 @@ class TerminalReporter:
         self._stderr = sys.stderr if stderr is None else stderr
         self._progress: PlainProgress | LiveProgress = self._new_progress()
         self._warned: set[str] = set()
+        self._unfinished: Path | None = None
 
     def _new_progress(self) -> PlainProgress | LiveProgress:
         if drawable(self._stderr):
@@ -81,6 +82,7 @@ class TerminalReporter:
         self._progress.close()
         self._progress = self._new_progress()
         self._warned.clear()
+        self._unfinished = plan.folder
         self._progress.run_started(plan)
 
     def episode_started(self, scenario: Scenario) -> None:
@@ -100,6 +102,7 @@ class TerminalReporter:
     def run_finished(self, result: Mapping[str, Any], folder: Path) -> None:
         """Show the result."""
         self._progress.close()
+        self._unfinished = None
         if self._json_only:
             print(summary_json(result, folder), file=self._stdout, flush=True)
         stream = self._stderr if self._json_only else self._stdout
@@ -134,8 +137,14 @@ class TerminalReporter:
             print(line, file=stream, flush=True)
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Leave the terminal as it was, and say how to go on with a run that was cut short."""
         self._progress.close()
+        folder, self._unfinished = self._unfinished, None
+        if folder is not None:
+            self._progress.warning(
+                "the run ended without a result: go on with it by "
+                f"runtime.resume={short_path(folder)}"
+            )
 
 
 def print_result(console: Console, result: Mapping[str, Any], folder: Path) -> None:
