@@ -72,12 +72,12 @@ def compose(
 
 def _point(overrides: Sequence[str], composer: Composer) -> Point:
     values = composer.values(overrides)
-    groups = _typed(values)
+    _refuse_misfits(values, overrides, composer)
+    groups = _typed(values.contract)
     runtime = to_record(Runtime, values.runtime, "runtime")
     faults = runtime_faults(runtime)
     if faults:
         raise ConfigError("; ".join(str(fault) for fault in faults[:5]))
-    _refuse_misfits(groups, values.choices, overrides, composer)
     bound = bind(groups["bench"], groups["track"], groups["adapter"], runtime.checkpoint)
     groups.update(bench=bound.bench, track=bound.track, adapter=bound.adapter)
     try:
@@ -96,9 +96,8 @@ def _point(overrides: Sequence[str], composer: Composer) -> Point:
     )
 
 
-def _typed(values: Values) -> dict[str, Any]:
+def _typed(raw: dict[str, Any]) -> dict[str, Any]:
     """The five groups as records; digests that content fills are still open."""
-    raw = values.contract
     kinds = [_kind(name, raw[name]) for name in ("bench", "adapter")]
     types = group_types(*kinds)
     groups: dict[str, Any] = {}
@@ -115,31 +114,32 @@ def _kind(group: str, raw: Mapping[str, Any]) -> str:
     return kind
 
 
-def _refuse_misfits(
-    groups: Mapping[str, Any],
-    choices: Mapping[str, str],
-    overrides: Sequence[str],
-    composer: Composer,
-) -> None:
-    """Refuse an adapter, track or renderer that is not for this bench, and name those that are."""
+def _refuse_misfits(values: Values, overrides: Sequence[str], composer: Composer) -> None:
+    """Refuse a track, adapter or renderer that is not for this bench, and name those that are.
+
+    It comes first: references within a contract whose parts do not belong together lead nowhere.
+    """
+    bench, choices = values.unresolved("bench"), values.choices
+    _kind("bench", bench)
     for name in ("track", "adapter", "renderer"):
-        reason = misfit(name, vars(groups[name]), groups["bench"])
-        if reason is None:
-            continue
-        fitting = _fitting(name, groups["bench"], overrides, composer)
-        raise ConfigError(
-            f"{name}={choices[name]} does not fit bench={choices['bench']}: {reason};"
-            f" {name}s that fit: {', '.join(fitting) or 'none'}"
-        )
+        reason = misfit(name, values.unresolved(name), bench)
+        if reason is not None:
+            fitting = _fitting(name, bench, overrides, composer)
+            raise ConfigError(
+                f"{name}={choices[name]} does not fit bench={choices['bench']}: {reason};"
+                f" {name}s that fit: {', '.join(fitting) or 'none'}"
+            )
 
 
-def _fitting(group: str, bench: Any, overrides: Sequence[str], composer: Composer) -> list[str]:
+def _fitting(
+    group: str, bench: Mapping[str, Any], overrides: Sequence[str], composer: Composer
+) -> list[str]:
     """Options of a group that fit a bench."""
     chosen = [text for text in overrides if text.startswith("bench=")]
     fitting = []
     for option in composer.options(group):
         try:
-            raw = composer.values([*chosen, f"{group}={option}"]).contract[group]
+            raw = composer.values([*chosen, f"{group}={option}"]).unresolved(group)
         except ConfigError:
             continue  # one of the user's own that does not even compose
         if misfit(group, raw, bench) is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,19 +22,52 @@ _INNERMOST = re.compile(r"\$\{([^${}]*)\}")
 _REFERENCE = re.compile(r"\.*[A-Za-z_]\w*(\.\w+|\[\w+\])*")
 
 
-@dataclass(frozen=True)
 class Values:
-    """One composed configuration.
+    """One composed configuration; made by `Composer.values`."""
 
-    Attributes:
-        contract: Raw values of the five contract groups, interpolations resolved.
-        runtime: Raw values of the runtime group.
-        choices: Chosen option of each group.
-    """
+    def __init__(self, config: DictConfig) -> None:
+        self._config = config
 
-    contract: dict[str, Any]
-    runtime: dict[str, Any]
-    choices: Mapping[str, str]
+    @property
+    def choices(self) -> dict[str, str]:
+        """Chosen option of each group."""
+        chosen = self._config.hydra.runtime.choices
+        return {group: str(chosen[group]) for group in ALL_GROUPS}
+
+    def unresolved(self, group: str) -> dict[str, Any]:
+        """Raw values of a group, references left as they were written.
+
+        Raises:
+            ConfigError: The group is no mapping.
+        """
+        from omegaconf import OmegaConf
+
+        value: Any = OmegaConf.to_container(self._config[group], resolve=False)
+        if not isinstance(value, dict):
+            raise ConfigError(f"{group}: is {value!r:.60}, expected a group of values")
+        return dict(value)
+
+    @property
+    def contract(self) -> dict[str, Any]:
+        """Raw values of the five contract groups, resolved among themselves: nothing of the
+        machine can enter them.
+
+        Raises:
+            ConfigError: A reference that leads nowhere or outside the contract.
+        """
+        for group in GROUPS:
+            _refuse_outside(self.unresolved(group), group)
+        return _resolved(self._config, GROUPS)
+
+    @property
+    def runtime(self) -> dict[str, Any]:
+        """Raw values of the runtime group, resolved.
+
+        Raises:
+            ConfigError: A reference that leads nowhere.
+        """
+        self.unresolved("runtime")
+        return dict(_resolved(self._config, ("runtime",))["runtime"])
 
 
 class Composer:
@@ -57,20 +89,14 @@ class Composer:
         """Compose overrides that hold no sweep.
 
         Raises:
-            ConfigError: Unknown key or option, something that is not a value of a contract, a
-                reference that leads nowhere or outside the contract.
+            ConfigError: Unknown key or option, or a file that cannot be read.
         """
         config = self._compose(overrides)
-        chosen = config.hydra.runtime.choices
         for name in map(str, config):
             if name not in (*ALL_GROUPS, "hydra"):
                 hint = nearest(name, ALL_GROUPS)
                 raise ConfigError(f"{name}: a configuration file sets it; no such group; {hint}")
-        return Values(
-            contract=_contract(config),
-            runtime=_resolved(config, ("runtime",))["runtime"],
-            choices={group: str(chosen[group]) for group in ALL_GROUPS},
-        )
+        return Values(config)
 
     def _compose(self, overrides: Sequence[str]) -> DictConfig:
         from hydra import compose
@@ -134,15 +160,6 @@ def _one_line(exc: BaseException) -> str:
     return " ".join(str(exc).split())
 
 
-def _contract(config: DictConfig) -> dict[str, Any]:
-    """Resolve the five groups among themselves: nothing of the machine can enter them."""
-    from omegaconf import OmegaConf
-
-    for group in GROUPS:
-        _refuse_outside(OmegaConf.to_container(config[group], resolve=False), group)
-    return _resolved(config, GROUPS)
-
-
 def _refuse_outside(value: Any, path: str) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
@@ -179,7 +196,4 @@ def _resolved(config: DictConfig, groups: Sequence[str]) -> dict[str, Any]:
         values: Any = OmegaConf.to_container(alone, resolve=True)
     except OmegaConfBaseException as exc:
         raise ConfigError(f"{exc.full_key}: {str(exc).splitlines()[0]}") from exc
-    for name in groups:
-        if not isinstance(values[name], dict):
-            raise ConfigError(f"{name}: is {values[name]!r}, expected a group of values")
     return dict(values)

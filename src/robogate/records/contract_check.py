@@ -159,32 +159,39 @@ def _action_faults(bench: Bench) -> Iterator[tuple[str, str]]:
 
 def _fit_faults(groups: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("track", "adapter", "renderer"):
-        reason = misfit(name, vars(groups[name]), groups["bench"])
+        reason = misfit(name, vars(groups[name]), vars(groups["bench"]))
         if reason is not None:
             yield name, reason
 
 
-def misfit(group: str, values: Mapping[str, Any], bench: Bench) -> str | None:
+def misfit(group: str, values: Mapping[str, Any], bench: Mapping[str, Any]) -> str | None:
     """Why a track, an adapter or a renderer is not for a bench.
 
     Args:
         group: ``track``, ``adapter`` or ``renderer``.
-        values: Of that group, at least the keys that say what it is for.
-        bench: The bench.
+        values: Of that group; not yet typed where they come from a configuration.
+        bench: Values of the bench.
 
     Returns:
-        The reason, or None where it fits.
+        The reason; None where it fits, and where the values are of no use (types come later).
+
+    Raises:
+        ConfigError: There is no such kind of bench.
     """
+    kind = bench["kind"]
+    expected = list(bench_rules(kind).cameras)
     if group == "track":
         meant = values.get("bench")
-        return None if meant == bench.kind else f"it is for kind '{meant}', not '{bench.kind}'"
+        return None if meant == kind else f"it is for kind '{meant}', not '{kind}'"
     if group == "adapter":
-        kinds = values.get("benches") or ()
-        drives = ", ".join(f"'{kind}'" for kind in kinds) or "nothing"
-        return None if bench.kind in kinds else f"it drives {drives}, not '{bench.kind}'"
-    simulator = values.get("kind")
-    if simulator != bench.simulator:
-        return f"it belongs to simulator '{simulator}', not '{bench.simulator}'"
-    expected = list(bench_rules(bench.kind).cameras)
-    cameras = list(values.get("cameras") or ())
-    return None if cameras == expected else f"its cameras are {cameras}, expected {expected}"
+        kinds = values.get("benches")
+        if not isinstance(kinds, (list, tuple)) or kind in kinds:
+            return None
+        drives = ", ".join(f"'{name}'" for name in kinds) or "nothing"
+        return f"it drives {drives}, not '{kind}'"
+    cameras = values.get("cameras")
+    if values.get("kind") != bench.get("simulator"):
+        return f"it belongs to simulator '{values.get('kind')}', not '{bench.get('simulator')}'"
+    if not isinstance(cameras, (list, tuple)) or list(cameras) == expected:
+        return None
+    return f"its cameras are {list(cameras)}, expected {expected}"
