@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from robogate.adapters.dual_arm_oracle import DualArmOracleSession
 from robogate.adapters.loaded import LoadedPolicy
 from robogate.adapters.pnp_oracle import PnpOracleSession
 from robogate.contract.identity.harness import measure_adapter
 from robogate.contract.schema import Adapter, Bench
 from robogate.errors import ConfigError
 from robogate.records.policy import PrivilegedSession
+from robogate.scenes.dual_arm_config import DualArmBench
 from robogate.scenes.pnp_config import PnpBench
 
 
@@ -27,6 +29,8 @@ def session_maker(bench: Bench) -> Callable[[], PrivilegedSession]:
     """
     if isinstance(bench, PnpBench):
         return lambda: PnpOracleSession(bench)
+    if isinstance(bench, DualArmBench):
+        return lambda: DualArmOracleSession(bench)
     raise ConfigError(
         f"adapter 'oracle' has no script for bench '{bench.kind}'; use adapter=zero, or a "
         "bench with one",

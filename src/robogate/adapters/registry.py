@@ -35,6 +35,9 @@ _ADAPTERS: Mapping[str, AdapterEntry] = {
     "oracle": AdapterEntry(
         loader="robogate.adapters.oracle:load",
         modules=(
+            "adapters/dual_arm_kinematics.py",
+            "adapters/dual_arm_motion.py",
+            "adapters/dual_arm_oracle.py",
             "adapters/loaded.py",
             "adapters/oracle.py",
             "adapters/pnp_geometry.py",

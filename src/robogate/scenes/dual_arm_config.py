@@ -47,7 +47,9 @@ class Gripper:
 
     Attributes:
         stroke: Distance between the open fingers, m.
-        tip: Point between the fingertips, in ``link6``, (3,), m.
+        tip: Point between the finger pads by which the gripper is moved, in ``link6``, (3,), m.
+        finger_size: Of a finger: along ``link6``'s x axis, along its y axis, along its z axis, m.
+        finger_middle: Of the fingers along ``link6``'s x axis, m.
         velocity: Largest change of the command, 1/s.
         acceleration: Largest change of that change, 1/s².
         force: Largest force of each finger's servo, N.
@@ -60,6 +62,8 @@ class Gripper:
 
     stroke: float
     tip: Vec3
+    finger_size: Vec3
+    finger_middle: float
     velocity: float
     acceleration: float
     force: float

@@ -66,9 +66,6 @@ _LINKS: tuple[tuple[Shape, ...], ...] = (
         Shape("box", (0.085, 0.0, 0.0), (0.012, 0.056, 0.02), colour="side"),
     ),
 )
-#: A finger's half extents along and across ``link6``'s x axis, its middle along it, m.
-FINGER_HALF = (0.0325, 0.006, 0.011)
-FINGER_MIDDLE = 0.1295
 #: Neighbours whose shapes meet by construction, besides a moving parent and its child.
 _TOUCHING = (("base", "link1"), ("base", "link2"), ("link3", "link5"), ("link4", "link6"))
 
@@ -83,9 +80,7 @@ def add_arms(spec: Any, bench: DualArmBench) -> None:
     for name, rgba in _COLOURS.items():
         spec.add_material(name=name, rgba=rgba, specular=0.3, shininess=0.3)
     for side in SIDES:
-        spec.add_material(
-            name=f"{side}_side", rgba=_SIDE_COLOUR[side], specular=0.3, shininess=0.3
-        )
+        spec.add_material(name=f"{side}_side", rgba=_SIDE_COLOUR[side], specular=0.3, shininess=0.3)
         _add_arm(spec, bench, side)
 
 
@@ -104,6 +99,7 @@ def _add_arm(spec: Any, bench: DualArmBench, side: str) -> None:
         mass = joint.mass - (2.0 * arms.gripper.mass if i == len(_LINKS) else 0.0)
         _shapes(body, side, shapes, mass)
     _add_fingers(spec, body, side, arms.gripper)
+    body.add_site(name=f"{side}_tip", pos=arms.gripper.tip)
     view = camera_of(arms.wrist_camera)
     body.add_camera(
         name=f"cam_{side}_wrist", pos=view.position, quat=view.orientation, fovy=view.fovy
@@ -126,10 +122,10 @@ def _add_fingers(spec: Any, wrist: Any, side: str, gripper: Gripper) -> None:
     """Both fingers slide along the wrist's y axis; a finger's position is its share of the gap."""
     import mujoco
 
-    x, y, z = FINGER_HALF
+    x, y, z = (extent / 2.0 for extent in gripper.finger_size)
     for name, sign in zip(FINGERS, (1.0, -1.0)):
         finger = wrist.add_body(
-            name=f"{side}_{name}", pos=(FINGER_MIDDLE, sign * y, 0.0), gravcomp=1.0
+            name=f"{side}_{name}", pos=(gripper.finger_middle, sign * y, 0.0), gravcomp=1.0
         )
         finger.add_joint(
             name=f"{side}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=(0.0, sign, 0.0),
@@ -170,9 +166,7 @@ def _shapes(body: Any, side: str, shapes: tuple[Shape, ...], mass: float) -> Non
             "conaffinity": ROBOT_BIT | OBJECT_BIT,
         }
         if shape.kind == "box":
-            body.add_geom(
-                type=mujoco.mjtGeom.mjGEOM_BOX, pos=shape.start, size=shape.end, **common
-            )
+            body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, pos=shape.start, size=shape.end, **common)
         else:
             body.add_geom(
                 type=mujoco.mjtGeom.mjGEOM_CAPSULE, fromto=(*shape.start, *shape.end),

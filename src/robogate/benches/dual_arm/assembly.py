@@ -1,0 +1,45 @@
+"""From a frozen contract and the manifest that it binds to an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from robogate.benches.dual_arm.environment import DualArmEnvironment
+from robogate.benches.dual_arm.gate import RangeGate
+from robogate.errors import RunError
+from robogate.records.benches import bench_rules
+from robogate.records.contract import thaw
+from robogate.scenes.dual_arm_config import DualArmBench
+from robogate.scenes.manifest import load_manifest
+
+
+def assemble(contract: Mapping[str, Any], manifest: Path, gl: str) -> DualArmEnvironment:
+    """Check what the contract binds, resolve every scene, and build the environment.
+
+    Args:
+        contract: The contract's document.
+        manifest: Scenario manifest file.
+        gl: OpenGL backend.
+    """
+    frozen = thaw(contract)
+    bench = frozen.bench
+    if not isinstance(bench, DualArmBench):
+        raise RunError(f"bench {bench.kind!r} has not two arms", code="contract_mismatch")
+    scenarios = load_manifest(manifest)
+    if scenarios.sha256 != frozen.track.manifest_sha256:
+        raise RunError(
+            f"{manifest}: SHA-256 is {scenarios.sha256}, the contract binds "
+            f"{frozen.track.manifest_sha256}",
+            code="manifest_changed",
+        )
+    rules = bench_rules(bench.kind)
+    return DualArmEnvironment(
+        frozen,
+        bench,
+        {s.id: (s.seed, rules.resolve(bench, s.variant, s.seed)) for s in scenarios.scenarios},
+        rules,
+        RangeGate(bench.action),
+        gl,
+    )
