@@ -26,8 +26,8 @@ from robogate.evidence.qualification import (
     DOCUMENT,
     assemble_qualification,
     control_folders,
-    read_control,
 )
+from robogate.evidence.qualification_checks import read_control
 
 _DOCUMENTS = (RESULT, CONTRACT, IDENTITY, MANIFEST)
 
