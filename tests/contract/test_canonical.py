@@ -125,6 +125,6 @@ def test_reading_a_large_document_is_not_a_python_loop_over_its_characters():
 
 
 def _seconds(call):
-    start = time.perf_counter()
+    start = time.process_time()
     call()
-    return time.perf_counter() - start
+    return time.process_time() - start
