@@ -7,21 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robogate.adapters import pnp_geometry as geometry
+from robogate.adapters import pnp_shapes as shapes
 from robogate.adapters.pnp_geometry import (
     Grasp,
     Standing,
     choose,
-    convex_hull,
     face_azimuth,
-    gap,
     grasps,
     hand_clearance,
     highest_on_the_way,
     last_joint,
-    rectangle,
     standing_bodies,
 )
+from robogate.adapters.pnp_shapes import convex_hull, gap, rectangle
 from robogate.adapters.rotations import multiply, wrap
 from robogate.scenes.pnp import resolve
 from robogate.scenes.pnp_config import PnpBench
@@ -45,7 +43,7 @@ def test_a_rectangle_is_turned_and_counter_clockwise() -> None:
     rounded = sorted((round(x, 9), round(y, 9)) for x, y in corners)
     assert rounded == [(0.9, 1.5), (0.9, 2.5), (1.1, 1.5), (1.1, 2.5)]
     assert all(
-        geometry._side(corners[i], corners[(i + 1) % 4], corners[(i + 2) % 4]) > 0 for i in range(4)
+        shapes._side(corners[i], corners[(i + 1) % 4], corners[(i + 2) % 4]) > 0 for i in range(4)
     )
 
 

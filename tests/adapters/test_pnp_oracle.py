@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robogate.adapters.pnp_oracle import Phase, PnpOracleSession, half_height, situation
+from robogate.adapters.pnp_oracle import Phase, PnpOracleSession
+from robogate.adapters.pnp_situation import half_height, situation
 from robogate.adapters.rotations import downward, multiply, wrap, yaw_of
 from robogate.records.facts import PNP_FACTS
 from robogate.records.observation import Evaluator, Observation

@@ -38,8 +38,24 @@ def test_every_module_of_the_floor_is_hashed_somewhere(bench: PnpBench) -> None:
 
 
 @pytest.mark.parametrize("kind", ["zero", "oracle"])
-def test_a_control_is_covered_by_the_harness_hash(kind: str, bench: PnpBench) -> None:
-    assert set(adapter_entry(kind).modules) <= set(harness_files(bench))
+@pytest.mark.parametrize("folder", ["pnp", "dual_arm"])
+def test_a_control_is_covered_by_the_harness_hash_of_its_bench(
+    kind: str, folder: str, bench: PnpBench
+) -> None:
+    own = replace(bench, environment=f"robogate.benches.{folder}:create_environment")
+    others = {"pnp", "dual_arm"} - {folder}
+    modules = {
+        path
+        for path in adapter_entry(kind).modules
+        if not path.startswith(tuple(f"adapters/{other}_" for other in others))
+    }
+    assert modules <= set(harness_files(own))
+
+
+def test_another_benchs_control_is_not_in_a_benchs_harness_hash(bench: PnpBench) -> None:
+    covered = [p for p in harness_files(bench) if p.startswith("adapters/")]
+    assert "adapters/pnp_oracle.py" in covered
+    assert not [p for p in covered if p.startswith("adapters/dual_arm")]
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest(control: Control, bench: PnpBench) -> None:

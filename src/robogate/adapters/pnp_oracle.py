@@ -21,13 +21,12 @@ from robogate.adapters.pnp_geometry import (
     highest_on_the_way,
     standing_bodies,
 )
+from robogate.adapters.pnp_situation import Situation, apart, half_height, situation
 from robogate.adapters.rotations import downward, turn, wrap, yaw_of
-from robogate.records.facts import PNP_FACTS
-from robogate.records.observation import FloatArray, Observation
+from robogate.records.observation import FloatArray
 from robogate.records.policy import Chunk, Privileged
 from robogate.scenes.pnp_config import PnpBench
-from robogate.scenes.rotations import rotate
-from robogate.scenes.spec import PnpScene, Quat, Vec3
+from robogate.scenes.spec import PnpScene, Vec3
 
 #: Room left under the fingertips and the held block, m.
 TABLE_ROOM, BODY_ROOM, RELEASE_ROOM = 0.003, 0.025, 0.001
@@ -57,29 +56,6 @@ class Phase(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Situation:
-    """What one observation says.
-
-    Attributes:
-        hand: Grip site, world frame, (3,), m.
-        orientation: Of the hand, WXYZ.
-        block: Centre, world frame, (3,), m.
-        block_orientation: WXYZ.
-        speed: Of the block, m/s.
-        width: Opening of the gripper, m.
-        held: Whether the block is attached.
-    """
-
-    hand: Vec3
-    orientation: Quat
-    block: Vec3
-    block_orientation: Quat
-    speed: float
-    width: float
-    held: bool
-
-
-@dataclass(frozen=True)
 class Motion:
     """What a phase asks for.
 
@@ -94,43 +70,6 @@ class Motion:
     yaw: float
     close: bool
     pace: float = BRISK
-
-
-def situation(observation: Observation) -> Situation:
-    """Read an observation with its evaluator half.
-
-    Raises:
-        ValueError: The evaluator half is missing.
-    """
-    if observation.evaluator is None:
-        raise ValueError("the scripted control needs the evaluator half of the observation")
-    facts = dict(zip(PNP_FACTS, (float(v) for v in observation.evaluator.facts)))
-    x, y, z = (float(v) for v in observation.state["ee_position"])
-    qw, qx, qy, qz = (float(v) for v in observation.state["ee_orientation"])
-    return Situation(
-        hand=(x, y, z),
-        orientation=(qw, qx, qy, qz),
-        block=(facts["object_x"], facts["object_y"], facts["object_z"]),
-        block_orientation=(
-            facts["object_qw"],
-            facts["object_qx"],
-            facts["object_qy"],
-            facts["object_qz"],
-        ),
-        speed=facts["object_speed"],
-        width=facts["gripper_width"],
-        held=facts["held"] > 0.5,
-    )
-
-
-def half_height(orientation: Quat, size: Vec3) -> float:
-    """Half of a box's vertical extent, m."""
-    axes: tuple[Vec3, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    return sum(abs(rotate(orientation, axis)[2]) * edge / 2.0 for axis, edge in zip(axes, size))
-
-
-def _flat(a: Vec3, b: Vec3) -> float:
-    return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2)
 
 
 class PnpOracleSession:
@@ -189,7 +128,7 @@ class PnpOracleSession:
         hover = max(low + HOVER, highest_on_the_way(way, bodies) + tips + BODY_ROOM)
         if self._grasp_is_taken(now, low):
             hover = low + HOVER
-        away = _flat(now.hand, now.block)
+        away = apart(now.hand, now.block)
         turned = abs(wrap(grasp.yaw - yaw_of(now.orientation))) <= TURNED
         if away <= 2.0 * PLACED and turned and now.speed <= STILL and self._open_enough(now):
             return Motion((now.block[0], now.block[1], low), grasp.yaw, False), Phase.DESCEND
@@ -201,7 +140,7 @@ class PnpOracleSession:
         grasp = self._track(now, scene)
         low = self._grasp_height(now, scene)
         motion = Motion((now.block[0], now.block[1], low), grasp.yaw, False, GENTLE)
-        away = _flat(now.hand, now.block)
+        away = apart(now.hand, now.block)
         if away > LOST or self._since > PATIENCE:
             return motion, Phase.APPROACH
         if away <= PLACED and abs(now.hand[2] - low) <= PLACED:
@@ -212,7 +151,7 @@ class PnpOracleSession:
         motion = Motion(self._anchor, self._yaw(now), True)
         if now.held:
             return motion, Phase.LIFT
-        if self._since > PATIENCE or _flat(now.hand, now.block) > LOST:
+        if self._since > PATIENCE or apart(now.hand, now.block) > LOST:
             return motion, Phase.APPROACH
         return motion, None
 
@@ -229,7 +168,7 @@ class PnpOracleSession:
         motion = Motion((x, y, self._carry_height(now, scene)), self._yaw(now), True)
         if not now.held:
             return motion, Phase.APPROACH
-        near = _flat(now.block, scene.target.position) <= scene.target.radius / 4.0
+        near = apart(now.block, scene.target.position) <= scene.target.radius / 4.0
         return motion, Phase.LOWER if near else None
 
     def _lower(self, now: Situation, scene: PnpScene) -> tuple[Motion, Phase | None]:
@@ -239,7 +178,7 @@ class PnpOracleSession:
         if not now.held:
             return motion, Phase.APPROACH
         resting = drop <= PLACED and now.speed <= 2.0 * STILL
-        near = _flat(now.block, scene.target.position) <= scene.target.radius / 4.0
+        near = apart(now.block, scene.target.position) <= scene.target.radius / 4.0
         return motion, Phase.OPEN if (resting and near) or self._since > PATIENCE else None
 
     def _open(self, now: Situation, scene: PnpScene) -> tuple[Motion, Phase | None]:
@@ -286,7 +225,7 @@ class PnpOracleSession:
 
     def _grasp_is_taken(self, now: Situation, low: float) -> bool:
         """Whether the hand is already down in the block's own shaft."""
-        return _flat(now.hand, now.block) <= LOST and now.hand[2] <= low + HOVER
+        return apart(now.hand, now.block) <= LOST and now.hand[2] <= low + HOVER
 
     def _rest_height(self, now: Situation, scene: PnpScene) -> float:
         """Height of the block's centre when it lies on the table, m."""

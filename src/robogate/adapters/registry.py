@@ -42,6 +42,8 @@ _ADAPTERS: Mapping[str, AdapterEntry] = {
             "adapters/oracle.py",
             "adapters/pnp_geometry.py",
             "adapters/pnp_oracle.py",
+            "adapters/pnp_shapes.py",
+            "adapters/pnp_situation.py",
             "adapters/rotations.py",
         ),
     ),
