@@ -68,6 +68,8 @@ def test_types_survive_reading():
         ("", "not JSON"),
         ("\ufeff{}", "not JSON"),
         (b'{"a": "\xff"}', "not valid UTF-8 at byte 7"),
+        (r'{"a": "\ud83d"}', "a string holds half a character"),
+        (r'{"\uDE00": 1}', "a string holds half a character"),
         ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested deeper than 64"),
         ('{"a":' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1), "nested deeper than 64"),
         ("[" * 200_000, "nested deeper than 64"),
@@ -93,6 +95,10 @@ def test_doubtful_json_is_refused(text, message):
 )
 def test_brackets_inside_strings_and_side_by_side_are_no_depth(text):
     assert loads_strict(text) == json.loads(text)
+
+
+def test_a_character_in_two_escapes_is_whole():
+    assert loads_strict(r'"\ud83d\ude00 \\ud83d"') == "\U0001f600 \\ud83d"
 
 
 def test_largest_integers_round_trip():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from itertools import accumulate
 from pathlib import Path
@@ -16,6 +17,7 @@ MAX_BYTES = 256 * 1024 * 1024
 #: Largest integer that every JSON implementation reads exactly, and that RFC 8785 can serialise.
 MAX_INTEGER = 2**53 - 1
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_BRACKETS = bytes(b for b in range(256) if b not in b"[]{}")
 _BRACKET_STEPS = bytes.maketrans(b"[{]}", b"\x02\x02\x00\x00")
 
@@ -65,8 +67,8 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
     """Parse JSON and refuse what parsers disagree about.
 
     Duplicate keys, NaN and infinities, integers beyond ±(2^53 − 1), floats that overflow, nesting
-    deeper than `MAX_DEPTH`, invalid UTF-8, a byte order mark and bodies above ``max_bytes`` are
-    errors.
+    deeper than `MAX_DEPTH`, invalid UTF-8, lone surrogates, a byte order mark and bodies above
+    ``max_bytes`` are errors.
 
     Args:
         data: The JSON text.
@@ -112,7 +114,7 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
         return mapping
 
     try:
-        return json.loads(
+        value = json.loads(
             text,
             object_pairs_hook=unique,
             parse_constant=refuse_constant,
@@ -124,6 +126,12 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
         raise EvidenceError(f"{source}: not JSON: {exc.msg} at {where}", code="json") from exc
     except RecursionError as exc:  # brackets that only look like the inside of a string
         raise EvidenceError(f"{source}: not JSON: nested too deeply", code="json") from exc
+    if _SURROGATE.search(raw):
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as exc:
+            raise EvidenceError(f"{source}: a string holds half a character", code="json") from exc
+    return value
 
 
 def _check_depth(raw: bytes, source: str) -> None:

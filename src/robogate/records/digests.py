@@ -135,7 +135,9 @@ def trace_chain(trace: Trace, harness_contract_sha256: str, scenario_id: str) ->
     covered, action = fields["has_action"][1], fields["action"][1]
     sha256 = hashlib.sha256
     link = chain_start(harness_contract_sha256, scenario_id)
-    for start, executed in zip(range(0, len(raw), size), (trace["has_action"] == EXECUTED).tolist()):
+    for start, executed in zip(
+        range(0, len(raw), size), (trace["has_action"] == EXECUTED).tolist()
+    ):
         digest = sha256(_OBSERVATION_DOMAIN + raw[start : start + covered]).digest()
         tail = raw[start + action : start + size] if executed else b""
         link = sha256(link + digest + tail).digest()
