@@ -12,7 +12,7 @@ from robogate.benches.dual_arm.robot import OBJECT_BIT, ROBOT_BIT, add_arms
 from robogate.contract.schema import Renderer
 from robogate.scenes.dual_arm_config import ClickBell, DualArmBench
 from robogate.scenes.dual_arm_spec import BellSpec, DualArmScene, PotSpec
-from robogate.scenes.spec import Material
+from robogate.scenes.spec import Material, SurfaceSpec
 
 TABLE, BELL, BUTTON, POT, LIGHT, HEAD_CAMERA = (
     "table", "bell", "button", "pot", "key_light", "cam_head",
@@ -46,7 +46,7 @@ def build_model(scene: DualArmScene, bench: DualArmBench, renderer: Renderer) ->
     _visuals(spec, renderer)
     add_arms(spec, bench)
     _room(spec)
-    _table(spec, scene)
+    _table(spec, scene.table)
     if scene.bell is not None:
         _bell(spec, scene.bell, bench.tasks.click_bell)
     if scene.pot is not None:
@@ -58,6 +58,18 @@ def build_model(scene: DualArmScene, bench: DualArmBench, renderer: Renderer) ->
     )
     for camera in spec.cameras:
         camera.resolution = (renderer.width, renderer.height)
+    return spec.compile()
+
+
+def build_robot(bench: DualArmBench) -> Any:
+    """Compile the arms and their table alone: a `mujoco.MjModel` in which nothing is seen."""
+    import mujoco
+
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    _options(spec, bench)
+    add_arms(spec, bench)
+    _table(spec, bench.cell.table)
     return spec.compile()
 
 
@@ -106,10 +118,9 @@ def _room(spec: Any) -> None:
         )  # fmt: skip
 
 
-def _table(spec: Any, scene: DualArmScene) -> None:
+def _table(spec: Any, table: SurfaceSpec) -> None:
     import mujoco
 
-    table = scene.table
     _material(spec, TABLE, table.material)
     body = spec.worldbody.add_body(name=TABLE, pos=table.position)
     body.add_geom(

@@ -1,0 +1,113 @@
+"""A copy of the robot without any object: poses and distances at commands that nobody executes.
+
+Used to answer kinematic questions, to check planned motions, and by the shield. The simulation of
+an episode is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from robogate.benches.dual_arm.commands import to_positions
+from robogate.benches.dual_arm.names import Indices
+from robogate.benches.dual_arm.scene_model import TABLE, build_robot
+from robogate.records.observation import FloatArray
+from robogate.scenes.dual_arm_config import DualArmBench
+from robogate.scenes.dual_arm_spec import SIDES
+
+
+class RobotCopy:
+    """Two arms and their table.
+
+    Attributes:
+        model: `mujoco.MjModel`.
+        data: `mujoco.MjData`; holds the last command that was asked about.
+        indices: Where its parts are.
+    """
+
+    def __init__(self, bench: DualArmBench) -> None:
+        """Compile the model."""
+        import mujoco
+
+        self._mj, self._bench = mujoco, bench
+        self.model: Any = build_robot(bench)
+        self.data: Any = mujoco.MjData(self.model)
+        self.indices = Indices(self.model)
+        limits = bench.limits
+        largest = max(limits.arm_distance, limits.self_distance, limits.table_distance)
+        # Pairs that are nearer than this are reported by the collision detection.
+        self.model.geom_margin[:] = largest
+        self._owner = [self._owner_of(int(body)) for body in self.model.geom_bodyid]
+        self._at: bytes = b""
+
+    def move_to(self, command: FloatArray) -> None:
+        """Put both arms where a command, (14,), wants them."""
+        key = np.asarray(command, np.float64).tobytes()
+        if key == self._at:
+            return
+        self.data.qpos[self.indices.qpos] = to_positions(command, self._bench.arms.gripper.stroke)
+        self._mj.mj_kinematics(self.model, self.data)
+        self._at = key
+
+    def wrist_pose(self, command: FloatArray, side: str) -> list[float]:
+        """Pose of an arm's ``link6`` at a command: x, y, z, qw, qx, qy, qz; world frame."""
+        self.move_to(command)
+        body = self.indices.wrist[side]
+        return [*self.data.xpos[body].tolist(), *self.data.xquat[body].tolist()]
+
+    def tip(self, command: FloatArray, side: str) -> list[float]:
+        """Place of an arm's gripper tip at a command, (3,), m, world frame."""
+        self.move_to(command)
+        place: list[float] = self.data.site_xpos[self.indices.tip[side]].tolist()
+        return place
+
+    def breaches(self, command: FloatArray) -> tuple[str, ...]:
+        """What of the workspace and the smallest distances a command would not keep.
+
+        Args:
+            command: (14,).
+
+        Returns:
+            A line for each tip outside the workspace and each pair of parts that is too near;
+            empty where all is kept.
+        """
+        return (*self._outside(command), *self._too_near(command))
+
+    def _outside(self, command: FloatArray) -> Iterator[str]:
+        low, high = self._bench.limits.workspace_low, self._bench.limits.workspace_high
+        for side in SIDES:
+            tip = self.tip(command, side)
+            for axis, value, least, most in zip("xyz", tip, low, high):
+                if not least <= value <= most:
+                    yield f"{side} tip {axis} = {value:.4f} m, outside [{least}, {most}]"
+
+    def _too_near(self, command: FloatArray) -> Iterator[str]:
+        self.move_to(command)
+        self._mj.mj_collision(self.model, self.data)
+        if not self.data.ncon:
+            return
+        limits = self._bench.limits
+        contact = self.data.contact
+        for first, second, distance in zip(contact.geom1, contact.geom2, contact.dist):
+            one, two = self._owner[first], self._owner[second]
+            if TABLE in (one, two):
+                smallest, what = limits.table_distance, "the table"
+            elif one == two:
+                smallest, what = limits.self_distance, "itself"
+            else:
+                smallest, what = limits.arm_distance, "the other arm"
+            if distance < smallest:
+                who = one if one != TABLE else two
+                parts = f"{self._part(first)} and {self._part(second)}"
+                yield f"{who} arm {distance:.4f} m from {what} ({parts}), expected {smallest}"
+
+    def _part(self, geom: int) -> str:
+        body = int(self.model.geom_bodyid[geom])
+        return str(self._mj.mj_id2name(self.model, self._mj.mjtObj.mjOBJ_BODY, body))
+
+    def _owner_of(self, body: int) -> str:
+        name = str(self._mj.mj_id2name(self.model, self._mj.mjtObj.mjOBJ_BODY, body))
+        return name.partition("_")[0]
