@@ -191,7 +191,7 @@ class PlanResult:
 
     Attributes:
         success: Whether there is one within limits that touches nothing.
-        waypoints: Of that arm, (m, k), rad: one for each control period, the last one the goal; with
+        waypoints: Of that arm, (m, k), rad: one a control period, the last one the goal; with
             ``raw`` the planner's own path, without timing. None without success.
     """
 
