@@ -33,6 +33,7 @@ from robogate.records.environment import Environment, Registration
 from robogate.records.result import Episode, ErrorInfo
 from robogate.scenes.manifest import Scenario
 from robogate.scenes.readback import compare
+from robogate.worker.memory import keep_freed_memory
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,7 @@ def run_episodes(
             "see the scene",
             code="contract_mismatch",
         )
+    keep_freed_memory()
     crew = _Crew(scenarios, setup, min(workers, len(scenarios)))
     with _terminate_as_exit():
         try:

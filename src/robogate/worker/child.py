@@ -17,6 +17,7 @@ from typing import Any
 from robogate.records.environment import Environment
 from robogate.worker.channel import BufferCodec, Channel, ChannelClosed
 from robogate.worker.encoding import take_fields
+from robogate.worker.memory import keep_freed_memory
 from robogate.worker.messages import (
     Close,
     decode_call,
@@ -34,6 +35,7 @@ def main() -> int:
     connection, region, parent = (int(argument) for argument in sys.argv[1:4])
     die_with(parent)
     faulthandler.enable()
+    keep_freed_memory()
     channel = Channel(socket.socket(fileno=connection), None if region < 0 else region)
     serve(channel)
     # Native libraries may hang or crash while they are torn down, after everything was said.
