@@ -9,10 +9,13 @@ warning alone. It ends by itself: soon after the run's process, if that dies wit
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -47,11 +50,13 @@ class Follower:
     Args:
         folder: The run folder.
         mode: ``offline`` or ``online``.
+        scratch: Temporary folder of this process, removed with it.
     """
 
-    def __init__(self, folder: Path, mode: str) -> None:
+    def __init__(self, folder: Path, mode: str, scratch: Path) -> None:
         self._folder = folder
         self._mode = mode
+        self._scratch = scratch
         self._parent = os.getppid()
         self._told = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -75,31 +80,32 @@ class Follower:
             time.sleep(POLL_S)
         limit = FINISH_S[self._mode] if self.has_result() else ABANDONED_S
         time.sleep(limit)
-        end_now(13)
+        end_now(13, self._scratch)
 
 
-def end_children() -> None:
-    """End the processes that this one started, such as W&B's own service."""
+def clear(scratch: Path) -> None:
+    """End the processes that this one started, and remove its and their temporary files."""
     try:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     except OSError:
-        return  # they watch this process, and follow it a moment later
+        children = []  # they watch this process, and follow it a moment later
     for child in children:
         try:
             os.kill(int(child), signal.SIGKILL)
         except ProcessLookupError:
             continue
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
-def end_now(status: int) -> None:
+def end_now(status: int, scratch: Path) -> None:
     """End this process without waiting for anything."""
-    end_children()
+    clear(scratch)
     os._exit(status)
 
 
 def start_over_offline(options: argparse.Namespace, why: str) -> NoReturn:
     """Begin anew without a server, in the same process: W&B cannot be talked out of waiting."""
-    end_children()
+    clear(options.scratch)
     command = [sys.executable, "-m", "robogate.reports.wandb_child", str(options.folder)]
     command += [
         "--mode=offline",
@@ -111,8 +117,8 @@ def start_over_offline(options: argparse.Namespace, why: str) -> NoReturn:
     ]
     if options.group:
         command.append(f"--group={options.group}")
-    # The variable names the service that has just been ended.
-    environment = {k: v for k, v in os.environ.items() if k != "WANDB_SERVICE"}
+    # They name the service that has just been ended, and its folder.
+    environment = {k: v for k, v in os.environ.items() if k not in ("WANDB_SERVICE", "TMPDIR")}
     os.execve(sys.executable, command, environment)
 
 
@@ -247,6 +253,15 @@ def _line(exc: BaseException) -> str:
     return text[:200]
 
 
+def make_scratch() -> Path:
+    """A temporary folder for this process and its children; its path is short, for W&B's socket."""
+    scratch = tempfile.mkdtemp(prefix="robogate-wandb-")
+    # Registered first, so it runs last.
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    return Path(scratch)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the child process; exit status 0 means that everything was mirrored."""
     parser = argparse.ArgumentParser(prog="robogate.reports.wandb_child")
@@ -261,18 +276,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     folder = options.folder
     os.nice(19)
-    status = 1
+    options.scratch = make_scratch()
     try:
-        state, message = mirror(folder, options, Follower(folder, options.mode))
+        follower = Follower(folder, options.mode, options.scratch)
+        state, message = mirror(folder, options, follower)
         say(folder, state, message, run_id=options.run_id)
-        status = 0
     except Exception as exc:
-        print(_line(exc), flush=True)
-        say(folder, "failed", _line(exc), run_id=options.run_id)
-    finally:
-        # W&B's own clean-up could wait for a server that does not answer.
-        end_now(status)
-    return status
+        try:
+            print(_line(exc), flush=True)
+            say(folder, "failed", _line(exc), run_id=options.run_id)
+        finally:
+            # W&B's own clean-up could wait for a server that does not answer.
+            end_now(1, options.scratch)
+    return 0
 
 
 if __name__ == "__main__":
