@@ -16,6 +16,8 @@ from robogate.records.summary import status_of, summarise
 from robogate.scenes.manifest import Scenario
 from robogate.scenes.readback import compare, readback_sha256
 
+_SCENES = "episodes: scene resolved again from label and seed"
+
 
 def check_episodes(bound: Bound, document: Any, folder: Path, ledger: Ledger) -> None:
     """Check every episode of a result, and that the right ones are there.
@@ -31,7 +33,9 @@ def check_episodes(bound: Bound, document: Any, folder: Path, ledger: Ledger) ->
     for position, episode in enumerate(bound.result.episodes):
         scenario = scenarios.get(episode.scenario_id)
         if scenario is not None:
-            _check_episode(bound, position, episode, scenario, folder, ledger)
+            at = f"$.episodes[{position}]"
+            with ledger.refusals(_SCENES, Means.RECOMPUTED, at):
+                _check_episode(bound, position, episode, scenario, folder, ledger)
         _check_hashes(position, document["episodes"][position], ledger)
 
 
@@ -87,12 +91,12 @@ def _check_episode(
     for name in ("index", "domain", "variant", "seed"):
         labels.equal(f"{at}.{name}", getattr(episode, name), getattr(scenario, name), "manifest")
 
-    scenes = ledger.section("episodes: scene resolved again from label and seed", Means.RECOMPUTED)
+    scenes = ledger.section(_SCENES, Means.RECOMPUTED)
     scenes.count += 1
     try:
         scene = bound.rules.resolve(bound.frozen.bench, scenario.variant, scenario.seed)
-    except RobogateError as exc:
-        scenes.fault(f"{at}.scene", f"cannot be resolved: {exc.message}")
+    except (RobogateError, ArithmeticError, ValueError) as exc:
+        scenes.fault(f"{at}.scene", f"cannot be resolved under this contract: {exc}")
         return
     resolved = encode(scene)
     for stated, path in (
