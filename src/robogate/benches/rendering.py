@@ -158,8 +158,12 @@ class CameraRenderer:
         camera.fixedcamid = index
         return camera
 
-    def render(self, data: Any) -> dict[str, Image]:
-        """Draw all cameras from the data's present kinematics.
+    def render(self, data: Any, names: Sequence[str] | None = None) -> dict[str, Image]:
+        """Draw cameras from the data's present kinematics.
+
+        Args:
+            data: `mujoco.MjData`.
+            names: Which; all where None.
 
         Returns:
             Camera name to a new (height, width, 3) uint8 array, in the row order asked for,
@@ -168,7 +172,8 @@ class CameraRenderer:
         mj = self._mj
         images: dict[str, Image] = {}
         self._gl.make_current()
-        for name, camera in self._cameras.items():
+        for name in self._cameras if names is None else names:
+            camera = self._cameras[name]
             width, height = self._model.cam_resolution[camera.fixedcamid]
             rect = mj.MjrRect(0, 0, int(width), int(height))
             mj.mjv_updateScene(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from robogate.benches.dual_arm.environment import DualArmEnvironment
-from robogate.benches.dual_arm.gate import RangeGate
 from robogate.errors import RunError
 from robogate.records.benches import bench_rules
 from robogate.records.contract import thaw
@@ -40,6 +39,5 @@ def assemble(contract: Mapping[str, Any], manifest: Path, gl: str) -> DualArmEnv
         bench,
         {s.id: (s.seed, rules.resolve(bench, s.variant, s.seed)) for s in scenarios.scenarios},
         rules,
-        RangeGate(bench.action),
         gl,
     )

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from robogate.benches.dual_arm.gate import CommandGate, Decision
 from robogate.benches.dual_arm.readback import AppliedScene
+from robogate.benches.dual_arm.shielding import make_shield
 from robogate.benches.dual_arm.simulation import DualArmSimulation
 from robogate.benches.dual_arm.tools import Tools
 from robogate.benches.rendering import CameraRenderer, GlContext, check_images
 from robogate.contract.identity import GlIdentity, SimulatorIdentity, measure_process
 from robogate.contract.strict import encode
-from robogate.errors import EpisodeError, RunError, nearest
+from robogate.errors import EpisodeError, RunError, UsageError, nearest
 from robogate.records.benches import BenchRules
+from robogate.records.capabilities import CAPABILITIES
 from robogate.records.contract import FrozenContract
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Description, Outcome, Registration, StepResult
-from robogate.records.observation import Evaluator, FloatArray, Observation
+from robogate.records.observation import Evaluator, FloatArray, Image, Observation
+from robogate.records.shield import Decision
 from robogate.scenes.dual_arm_config import DualArmBench
 
 WORKER_PROTOCOL = 1
-#: Optional capabilities: methods of these names.
-TOOLS = (
-    "profile", "state", "tick", "calibration", "policy_obs", "fk", "ik", "plan", "action_spec",
-)  # fmt: skip
+#: Verdicts after which the robot has moved.
+EXECUTED = ("accept", "limit")
 
 
 @dataclass
@@ -45,6 +45,7 @@ class _Episode:
     facts: FloatArray
     decision: Decision | None = None
     observation: Observation | None = None
+    images: dict[str, Image] = field(default_factory=dict)
     steps: int = 0
     failed: bool = False
 
@@ -58,7 +59,6 @@ class DualArmEnvironment(Tools):
         bench: DualArmBench,
         scenarios: Mapping[str, tuple[int, Any]],
         rules: BenchRules,
-        gate: CommandGate,
         gl: str,
     ) -> None:
         """Open the GL context.
@@ -68,7 +68,6 @@ class DualArmEnvironment(Tools):
             bench: Its bench.
             scenarios: Scenario id to seed and resolved `DualArmScene`.
             rules: The bench's rules; its tracker judges.
-            gate: Decides on every command.
             gl: OpenGL backend.
 
         Raises:
@@ -85,7 +84,8 @@ class DualArmEnvironment(Tools):
                 code="contract_mismatch",
             )
         super().__init__(bench, frozen.renderer, frozen.budget.max_actions)
-        self._scenarios, self._rules, self._gate = scenarios, rules, gate
+        self._scenarios, self._rules = scenarios, rules
+        self._shield = make_shield(bench, self._robot)
         self._version = version
         self._gl = GlContext(gl, frozen.renderer.width, frozen.renderer.height)
         self._registration: str | None = None
@@ -93,7 +93,7 @@ class DualArmEnvironment(Tools):
 
     def describe(self) -> Description:
         """Say what this environment is."""
-        return Description(WORKER_PROTOCOL, self._bench.harness_id, self._bench.kind, TOOLS)
+        return Description(WORKER_PROTOCOL, self._bench.harness_id, self._bench.kind, CAPABILITIES)
 
     def identity(self) -> Mapping[str, Any]:
         """Report this process: software, simulator, GL strings, hardware, host."""
@@ -143,7 +143,7 @@ class DualArmEnvironment(Tools):
                 f"scenario {scenario_id!r} cannot be built: {' '.join(str(exc).split())}",
                 code="reset_failed",
             ) from exc
-        self._gate.reset(simulation.command)
+        self._shield.reset(simulation.command)
         cameras = CameraRenderer(
             self._gl, simulation.model, self._renderer, self._renderer.cameras,
             self._bench.image_row_order,
@@ -165,13 +165,15 @@ class DualArmEnvironment(Tools):
     def step(self, episode_id: str, step: int, action: FloatArray) -> StepResult:
         """Execute one command if, and only if, it is the next one, and observe."""
         decision = self.tick(episode_id, step, action)
-        if decision.verdict == "reject":
-            return StepResult(False, "reject", decision.reasons, None)
+        if decision.verdict not in EXECUTED:
+            return StepResult(False, decision.verdict, decision.reasons, None)
         observation = self.observe(episode_id)
         return StepResult(True, decision.verdict, decision.reasons, observation)
 
     def tick(self, episode_id: str, step: int, command: FloatArray) -> Decision:
         """Execute one command if, and only if, it is the next one; render nothing.
+
+        The shield decides on it; a rejected one executes nothing and does not advance the step.
 
         Args:
             episode_id: Of the state that the command was computed from.
@@ -191,14 +193,14 @@ class DualArmEnvironment(Tools):
             )
         if self._done(episode):
             raise EpisodeError("the episode takes no more actions; reset", code="out_of_order")
-        decision = self._gate.check(command)
-        episode.decision = decision
-        if decision.verdict == "reject":
+        decision = self._shield.check(command)
+        if decision.verdict not in EXECUTED:
             return decision
+        episode.decision = decision
         # From here on the motion may have happened: the same key is never executed again.
         episode.steps += 1
         episode.failed = True
-        episode.observation = None
+        episode.observation, episode.images = None, {}
         episode.simulation.execute(decision.command)
         if not episode.simulation.finite():
             raise EpisodeError(
@@ -221,6 +223,26 @@ class DualArmEnvironment(Tools):
         if episode.observation is None:
             episode.observation = self._observation(episode)
         return episode.observation
+
+    def render(self, episode_id: str, cameras: Sequence[str]) -> Mapping[str, Image]:
+        """Images of the cameras asked for, at the present state; no other is rendered.
+
+        Raises:
+            UsageError: There is no such camera.
+            EpisodeError: ``out_of_order``: another episode is the present one.
+        """
+        episode = self._current(episode_id)
+        for name in cameras:
+            if name not in self._renderer.cameras:
+                hint = nearest(name, self._renderer.cameras)
+                raise UsageError(f"no camera {name!r:.40}; {hint}", code="camera")
+        return self._images(episode, cameras)
+
+    def _images(self, episode: _Episode, cameras: Sequence[str]) -> dict[str, Image]:
+        """Images of some cameras, each rendered once."""
+        missing = [name for name in cameras if name not in episode.images]
+        episode.images.update(episode.cameras.render(episode.simulation.data, missing))
+        return {name: episode.images[name] for name in cameras}
 
     def outcome(self, episode_id: str) -> Outcome:
         """Return how the episode stands."""
@@ -256,7 +278,7 @@ class DualArmEnvironment(Tools):
 
     def _observation(self, episode: _Episode) -> Observation:
         simulation = episode.simulation
-        images = episode.cameras.render(simulation.data)
+        images = self._images(episode, self._renderer.cameras)
         check_images(images)
         state = simulation.state()
         for array in (*state.values(), episode.facts):

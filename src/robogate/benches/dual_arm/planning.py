@@ -36,12 +36,16 @@ class Planner:
     Args:
         bench: Robot, limits and clock.
         robot: Copy of the robot to think with.
+
+    Attributes:
+        jerk: Largest jerk of each joint of a timed motion, rad/s³.
     """
 
     def __init__(self, bench: DualArmBench, robot: RobotCopy) -> None:
         self._bench, self._robot = bench, robot
+        self.jerk = tuple(joint.acceleration / _RISE for joint in bench.arms.joints)
 
-    def inverse(self, command: FloatArray, side: str, pose: Sequence[float]) -> list[float] | None:
+    def inverse(self, command: FloatArray, side: str, pose: FloatArray) -> FloatArray | None:
         """Joints of an arm within limits whose ``link6`` has a pose.
 
         Args:
@@ -56,9 +60,10 @@ class Planner:
         start = SIDES.index(side) * ARM_VALUES
         present = command[start : start + ARM_JOINTS]
         reset = np.array(self._bench.reset_command[start : start + ARM_JOINTS])
-        base = getattr(self._bench.arms, side).position
+        mount = getattr(self._bench.arms, side)
         facing = np.array(reset)
-        facing[0] = math.atan2(pose[1] - base[1], pose[0] - base[0]) - math.pi / 2.0
+        azimuth = math.atan2(pose[1] - mount.position[1], pose[0] - mount.position[0])
+        facing[0] = azimuth - 2.0 * math.atan2(mount.orientation[3], mount.orientation[0])
         for guess in (present, reset, facing):
             trial = np.array(command)
             trial[start : start + ARM_JOINTS] = guess
@@ -67,7 +72,7 @@ class Planner:
                 return solved
         return None
 
-    def _solve(self, trial: FloatArray, side: str, pose: Sequence[float]) -> list[float] | None:
+    def _solve(self, trial: FloatArray, side: str, pose: FloatArray) -> FloatArray | None:
         import mink
 
         model, indices = self._robot.model, self._robot.indices
@@ -80,7 +85,7 @@ class Planner:
             f"{side}_{JOINTS[-1].replace('joint', 'link')}", "body",
             position_cost=1.0, orientation_cost=1.0, lm_damping=1e-3,
         )  # fmt: skip
-        task.set_target(mink.SE3(np.array([*pose[3:], *pose[:3]], np.float64)))
+        task.set_target(mink.SE3(np.concatenate([pose[3:], pose[:3]])))
         still = mink.DofFreezingTask(model, [i for i in range(model.nv) if i not in moving])
         limits = [mink.ConfigurationLimit(model)]
         for _ in range(_ITERATIONS):
@@ -89,8 +94,7 @@ class Planner:
                 np.linalg.norm(error[:3]) <= _POSITION_TOLERANCE
                 and np.linalg.norm(error[3:]) <= _ROTATION_TOLERANCE
             ):
-                joints: list[float] = configuration.q[address].tolist()
-                return self._clipped(joints)
+                return self._clipped(configuration.q[address])
             try:
                 velocity = mink.solve_ik(
                     configuration, [task], 1.0, _SOLVER,
@@ -103,53 +107,51 @@ class Planner:
             configuration.integrate_inplace(velocity, 1.0)
         return None
 
-    def _clipped(self, joints: Sequence[float]) -> list[float]:
+    def _clipped(self, joints: FloatArray) -> FloatArray:
         """Joints without the solver's last rounding beyond a limit."""
-        bounds = (joint.limits for joint in self._bench.arms.joints)
-        return [min(max(q, low), high) for q, (low, high) in zip(joints, bounds)]
+        limits = np.array([joint.limits for joint in self._bench.arms.joints])
+        return np.clip(joints, limits[:, 0], limits[:, 1])
 
-    def way(
-        self, command: FloatArray, side: str, goal: Sequence[float]
-    ) -> list[list[float]] | None:
+    def way(self, command: FloatArray, side: str, goal: FloatArray) -> FloatArray | None:
         """Corners of a way from an arm's present joints to a goal, straight from each to the next.
 
         Tried are the straight way, and the ways over the reset command, over the reset command
         turned towards the goal, and over both. The other arm stays where it is.
 
         Args:
-            command: Present joints and grippers, (14,).
+            command: In force, (14,).
             side: Of the arm.
             goal: (6,), rad.
 
         Returns:
-            The first of these along which everything keeps its distance, start and goal included;
-            None where none does.
+            (n, 6), rad: the first of these that keeps joint limits and distances, start and goal
+            included; None where none does.
         """
         start = SIDES.index(side) * ARM_VALUES
-        present = command[start : start + ARM_JOINTS].tolist()
-        reset = list(self._bench.reset_command[start : start + ARM_JOINTS])
-        towards = [goal[0], *reset[1:]]
-        end = list(goal)
-        for between in ([], [reset], [towards], [reset, towards]):
-            way = [present, *between, end]
+        limits = np.array([joint.limits for joint in self._bench.arms.joints])
+        if ((goal < limits[:, 0]) | (goal > limits[:, 1])).any():
+            return None
+        present = command[start : start + ARM_JOINTS]
+        reset = np.array(self._bench.reset_command[start : start + ARM_JOINTS])
+        towards = np.array([goal[0], *reset[1:]])
+        corners: tuple[list[FloatArray], ...] = ([], [reset], [towards], [reset, towards])
+        for between in corners:
+            way = [present, *between, goal]
             if all(self._free(command, start, a, b) for a, b in zip(way, way[1:])):
-                return way
+                return np.array(way)
         return None
 
-    def _free(
-        self, command: FloatArray, start: int, a: Sequence[float], b: Sequence[float]
-    ) -> bool:
+    def _free(self, command: FloatArray, start: int, a: FloatArray, b: FloatArray) -> bool:
         """Whether a straight way keeps every distance; where it begins is as it is."""
         trial = np.array(command)
-        first, last = np.array(a), np.array(b)
-        count = max(1, math.ceil(float(np.abs(last - first).max()) / _RESOLUTION))
+        count = max(1, math.ceil(float(np.abs(b - a).max()) / _RESOLUTION))
         for i in range(1, count + 1):
-            trial[start : start + ARM_JOINTS] = first + (i / count) * (last - first)
+            trial[start : start + ARM_JOINTS] = a + (i / count) * (b - a)
             if self._robot.breaches(trial):
                 return False
         return True
 
-    def timed(self, way: Sequence[Sequence[float]]) -> list[list[float]]:
+    def timed(self, way: FloatArray) -> FloatArray:
         """Commands of an arm along a way, one a control period, at rest at every corner.
 
         Args:
@@ -159,9 +161,9 @@ class Planner:
             (k, 6), rad; the last is the goal.
         """
         commands: list[list[float]] = []
-        for a, b in zip(way, way[1:]):
+        for a, b in zip(way.tolist(), way.tolist()[1:]):
             commands += self._segment(a, b)
-        return commands or [list(way[-1])]
+        return np.array(commands or [way[-1]])
 
     def _segment(self, a: Sequence[float], b: Sequence[float]) -> list[list[float]]:
         import ruckig
@@ -171,14 +173,12 @@ class Planner:
         joints = self._bench.arms.joints
         request.max_velocity = [joint.velocity for joint in joints]
         request.max_acceleration = [joint.acceleration for joint in joints]
-        request.max_jerk = [joint.acceleration / _RISE for joint in joints]
+        request.max_jerk = list(self.jerk)
         # In phase, so that the way stays the straight one whose distances were checked.
         request.synchronization = ruckig.Synchronization.Phase
         trajectory = ruckig.Trajectory(ARM_JOINTS)
         ruckig.Ruckig(ARM_JOINTS).calculate(request, trajectory)
         period = 1.0 / self._bench.timing.control_hz
         count = math.ceil(trajectory.duration / period - 1e-9)
-        return [
-            [float(q) for q in trajectory.at_time(min(i * period, trajectory.duration))[0]]
-            for i in range(1, count + 1)
-        ]
+        samples = [min(i * period, trajectory.duration) for i in range(1, count)]
+        return [*([float(q) for q in trajectory.at_time(t)[0]] for t in samples), list(b)]

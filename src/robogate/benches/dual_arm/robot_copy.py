@@ -52,11 +52,11 @@ class RobotCopy:
         self._mj.mj_kinematics(self.model, self.data)
         self._at = key
 
-    def wrist_pose(self, command: FloatArray, side: str) -> list[float]:
+    def wrist_pose(self, command: FloatArray, side: str) -> FloatArray:
         """Pose of an arm's ``link6`` at a command: x, y, z, qw, qx, qy, qz; world frame."""
         self.move_to(command)
         body = self.indices.wrist[side]
-        return [*self.data.xpos[body].tolist(), *self.data.xquat[body].tolist()]
+        return np.concatenate([self.data.xpos[body], self.data.xquat[body]])
 
     def tip(self, command: FloatArray, side: str) -> list[float]:
         """Place of an arm's gripper tip at a command, (3,), m, world frame."""
