@@ -524,10 +524,9 @@ def test_a_document_beside_it_that_differs_is_refused(run, name):
     assert any(f.startswith(f"$.{name}.schema: is") for f in faults(run))
 
 
-@pytest.mark.parametrize("value", [1e300, -1e300])
-def test_a_contract_of_absurd_numbers_is_a_fault_not_a_crash(builder, run, value):
+def test_a_contract_of_absurd_numbers_is_a_fault_not_a_crash(builder, run):
     contract = read(run, "contract.json")
-    contract["bench"]["scene"]["gravity"][2] = value
+    contract["bench"]["scene"]["gravity"][2] = -1e300
     write(run, contract, "contract.json")
     found = forge(builder, run, lambda document: document.update(contract=contract))
     assert any(f.startswith("$.episodes[0]: readback value") for f in found), found
