@@ -179,7 +179,8 @@ def _decode_union(annotation: Any, value: Any, path: str, faults: list[Fault]) -
         if not trial:
             return result
         attempts.append(trial)
-    faults.extend(min(attempts, key=lambda trial: len(trial)))
+    closest: list[Fault] = min(attempts, key=len)
+    faults.extend(closest)
     return None
 
 

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from robogate.evidence.files import CONTRACT, IDENTITY, JOURNAL, MANIFEST, RESULT
 from robogate.reports.follow import finished_episodes
 from robogate.reports.wandb_log import history_rows
 from robogate.reports.wandb_mirror import STATUS
@@ -34,7 +35,7 @@ from robogate.reports.wandb_rows import (
     summary_row,
     unsuccessful,
 )
-from robogate.runs.folder import CONTRACT, IDENTITY, JOURNAL, MANIFEST, RESULT, VIDEOS
+from robogate.runs.folder import VIDEOS
 
 POLL_S = 0.25
 #: How long it may go on after the run: with a result, offline and online; and without one.

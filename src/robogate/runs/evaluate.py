@@ -25,9 +25,8 @@ from robogate.contract.identity import Identity
 from robogate.contract.strict import encode
 from robogate.episodes.clock import utc_now
 from robogate.episodes.journal import Header
-from robogate.episodes.journal_writer import Journal, create_journal, resume_journal
+from robogate.episodes.journal_writer import Journal, create_journal
 from robogate.episodes.parallel import RunSetup, run_episodes
-from robogate.episodes.resume import settle
 from robogate.episodes.sinks import EpisodeSink, SinkFanOut
 from robogate.errors import EvidenceError, RunError, UsageError
 from robogate.evidence.assemble import assemble_result, write_result
@@ -44,10 +43,11 @@ from robogate.runs.folder import (
     unwritable,
 )
 from robogate.runs.logs import logging_to
-from robogate.runs.measure import measure, require_unchanged
+from robogate.runs.measure import measure, require_same_identity, require_unchanged
 from robogate.runs.preflight import Prepared, prepare
 from robogate.runs.progress import Reporters, RunPlan, RunReporter
 from robogate.runs.recording import Recorder
+from robogate.runs.resume import resume_run
 from robogate.scenes.manifest import Scenario, manifest_text, select
 from robogate.worker.pipe import ChildEnvironment, Deadlines
 
@@ -163,11 +163,12 @@ class _Run:
         except RunError as exc:
             # Nothing was started, so there is no journal: the result alone says why.
             return self._write(measure(self._point, policy, worker), (), _info(exc))
+        if self._resuming:
+            require_same_identity(self._folder, identity)
         write_json(self._folder / IDENTITY, encode(identity))
         qualification = self._qualification(identity)
         try:
             episodes = self._episodes(policy, first, identity, worker)
-            require_unchanged(self._point, policy, identity)
         except RunError as exc:
             if exc.code == "journal":
                 raise UsageError(exc.message, code="journal") from exc
@@ -239,11 +240,22 @@ class _Run:
         )
         try:
             done = run_episodes(remaining, setup, workers=workers)
+            self._require_unchanged(policy, identity, journal)
         finally:
             journal.close()
             if recorder is not None:
                 recorder.close()
         return [*recorded, *done]
+
+    def _require_unchanged(
+        self, policy: LoadedPolicy, identity: Identity, journal: Journal
+    ) -> None:
+        """Measure again; a run that was changed under way is over, and cannot be resumed."""
+        try:
+            require_unchanged(self._point, policy, identity)
+        except RunError as exc:
+            journal.failed(_info(exc))
+            raise
 
     def _recorder(self) -> Recorder | None:
         if not self._runtime.media:
@@ -261,23 +273,11 @@ class _Run:
             manifest_sha256=self._manifest.sha256,
             at=self._started_at,
         )
-        path = self._folder / JOURNAL
         if not self._resuming:
-            return create_journal(path, header), (), self._scenarios
-        journal, contents = resume_journal(path, header)
-        if contents.header is not None:
-            self._run_id, self._started_at = contents.header.run_id, contents.header.at
-        rest = settle(journal, contents, self._scenarios, self._folder)
-        if contents.torn_bytes:
-            self._reporters.warning(
-                f"the journal's last line was torn ({contents.torn_bytes} bytes) and was dropped"
-            )
-        if rest.interrupted:
-            self._reporters.warning(
-                f"{len(rest.interrupted)} scenario(s) were under way when the run was interrupted "
-                f"and are errors now: {', '.join(rest.interrupted[:3])}"
-            )
-        return journal, rest.recorded, rest.remaining
+            return create_journal(self._folder / JOURNAL, header), (), self._scenarios
+        resumed = resume_run(self._folder, header, self._scenarios, self._reporters.warning)
+        self._run_id, self._started_at = resumed.run_id, resumed.started_at
+        return resumed.journal, resumed.recorded, resumed.remaining
 
     def _write(
         self,

@@ -15,13 +15,8 @@ import secrets
 from pathlib import Path
 
 from robogate.errors import UsageError
+from robogate.evidence.files import TRACES
 
-CONTRACT = "contract.json"
-MANIFEST = "manifest.json"
-IDENTITY = "identity.json"
-JOURNAL = "journal.jsonl"
-RESULT = "result.json"
-TRACES = "traces"
 STEPS = "steps"
 VIDEOS = "videos"
 LOG = "run.log"

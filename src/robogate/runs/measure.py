@@ -9,10 +9,12 @@ from typing import Any
 from robogate.adapters.loaded import LoadedPolicy
 from robogate.adapters.registry import adapter_entry
 from robogate.config.compose import Point
+from robogate.contract.canonical import read_json
 from robogate.contract.identity import (
     Identity,
     ProcessIdentity,
     assemble_identity,
+    decode_identity,
     differences,
     measure_adapter,
     measure_checkpoint,
@@ -20,7 +22,8 @@ from robogate.contract.identity import (
     measure_process,
 )
 from robogate.contract.strict import StrictError, decode
-from robogate.errors import RunError
+from robogate.errors import RunError, UsageError
+from robogate.evidence.files import IDENTITY
 
 
 def measure(
@@ -82,9 +85,38 @@ def require_unchanged(point: Point, policy: LoadedPolicy, before: Identity) -> N
         )
 
 
+def require_same_identity(folder: Path, now: Identity) -> None:
+    """Refuse to continue a run with other sources than it was begun with.
+
+    What it runs on is compared by the journal's fingerprint; this compares who runs.
+
+    Args:
+        folder: Run folder with the identity of the run's beginning.
+        now: As measured now.
+
+    Raises:
+        UsageError: Harness, adapter, policy source or checkpoint differ; the message says where.
+        EvidenceError: The stored identity cannot be read.
+    """
+    if not (folder / IDENTITY).exists():
+        return  # interrupted before anything was started
+    before = decode_identity(read_json(folder / IDENTITY))
+    changed = [
+        field
+        for name in ("harness", "adapter", "policy", "checkpoint")
+        for field in _changed(name, getattr(before, name), getattr(now, name))
+    ]
+    if changed:
+        raise UsageError(
+            f"runtime.resume={folder}: {', '.join(changed)} differ from the run's beginning; "
+            "resume with what it was begun with, or start a new run",
+            code="resume",
+        )
+
+
 def _changed(name: str, before: Any, now: Any) -> list[str]:
     return [f"{name}.{path}" for path in differences(before, now, ignore=IGNORED)]
 
 
-#: What another commit or an edit outside the hashed files changes; no score depends on it.
-IGNORED = ("source_revision", "dirty")
+#: What moves without a change of what is hashed: another commit, another copy of the same files.
+IGNORED = ("source_revision", "dirty", "git_revision", "path")

@@ -9,9 +9,9 @@ from robogate.config.compose import Point
 from robogate.contract.assets import load_inventory, verify_tree
 from robogate.contract.layout import manifests_dir
 from robogate.errors import EvidenceError, UsageError
+from robogate.evidence.files import JOURNAL, RESULT
 from robogate.evidence.qualification import verify_qualification
 from robogate.runs.environment import resolve_gl
-from robogate.runs.folder import JOURNAL, RESULT
 from robogate.scenes.manifest import Manifest, load_manifest
 
 

@@ -20,7 +20,7 @@ from robogate.contract.identity import decode_identity, differences
 from robogate.contract.layout import data_dir
 from robogate.contract.strict import Fault, decode
 from robogate.errors import EvidenceError, RobogateError, UsageError
-from robogate.evidence.files import RunEvidence, read_run
+from robogate.evidence.files import MANIFEST, RunEvidence, read_run
 from robogate.records.benches import bench_rules
 from robogate.records.contract import FrozenContract, thaw
 from robogate.records.digests import (
@@ -36,7 +36,6 @@ from robogate.records.observation import Observation
 from robogate.records.registration import registration_of
 from robogate.records.result import Episode, Result
 from robogate.runs.environment import Place, resolve_gl
-from robogate.runs.folder import MANIFEST
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from robogate.benches.pnp.readback import AppliedScene
 from robogate.benches.pnp.robot import load_meshes
 from robogate.benches.pnp.simulation import PnpSimulation
 from robogate.benches.rendering import CameraRenderer, GlContext, check_images
+from robogate.benches.simulator_log import route_warnings
 from robogate.contract.identity import GlIdentity, SimulatorIdentity, measure_process
 from robogate.contract.schema import Renderer
 from robogate.contract.strict import encode
@@ -73,6 +74,7 @@ class PnpEnvironment:
         """
         import mujoco
 
+        route_warnings()
         version = str(mujoco.__version__)
         if bench.simulator != "mujoco" or bench.simulator_version != version:
             raise RunError(
