@@ -376,3 +376,12 @@ class HasActionSpec(Protocol):
     def action_spec(self) -> ActionSpec:
         """Mounts, limits and rates."""
         ...
+
+
+@runtime_checkable
+class HasContract(Protocol):
+    """Knows the contract that it was built from. No tool: it is for whoever serves it."""
+
+    def contract(self) -> Mapping[str, Any]:
+        """The contract's document; its adapter and its subset of scenarios mean nothing here."""
+        ...

@@ -106,6 +106,15 @@ def harness_sha256(document: Mapping[str, Any]) -> str:
     return sha256_json({k: v for k, v in document.items() if k != "adapter"})
 
 
+def environment_sha256(document: Mapping[str, Any]) -> str:
+    """Hash of what an environment is built from: worlds of one hash are the same world.
+
+    Neither the adapter nor the subset of scenarios that is run is part of it.
+    """
+    parts = {name: document[name] for name in ("bench", "track", "renderer")}
+    return sha256_json({**parts, "max_actions": document["budget"]["max_actions"]})
+
+
 def thaw(document: Any) -> FrozenContract:
     """Decode a stored contract document, type-exact and closed.
 

@@ -46,7 +46,7 @@ def braking_path(
         low: Position limits; they bound what rounding may add.
         high: Likewise.
     """
-    path = []
+    path: list[FloatArray] = []
     while True:
         move = slow_down(move, change)
         if not move.any():

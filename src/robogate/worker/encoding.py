@@ -58,19 +58,34 @@ EVALUATOR_FIELDS: dict[str, type] = {
 }
 
 
-def encode_observation(observation: Observation, codec: ArrayCodec) -> dict[str, Any]:
-    """Turn an observation into a message part."""
-    half = observation.evaluator
-    fields: dict[str, Any] = {name: getattr(observation, name) for name in OBSERVATION_FIELDS}
+def encode_observation(
+    observation: Observation, codec: ArrayCodec, *, with_evaluator: bool = True
+) -> dict[str, Any]:
+    """Turn an observation into a message part.
+
+    Args:
+        observation: To encode.
+        codec: Packs its arrays.
+        with_evaluator: False leaves the field out, for those whom it is not for.
+    """
+    names = [name for name in OBSERVATION_FIELDS if name != "evaluator"]
+    fields: dict[str, Any] = {name: getattr(observation, name) for name in names}
     fields["state"] = {
         name: codec.pack(np.asarray(value, dtype="<f8"))
         for name, value in observation.state.items()
     }
     fields["images"] = {name: codec.pack(image) for name, image in observation.images.items()}
-    if half is not None:
-        fields["evaluator"] = {name: getattr(half, name) for name in EVALUATOR_FIELDS}
-        fields["evaluator"]["facts"] = codec.pack(np.asarray(half.facts, dtype="<f8"))
-        fields["evaluator"]["diagnostics"] = encode(half.diagnostics)
+    if with_evaluator:
+        half = observation.evaluator
+        fields["evaluator"] = None if half is None else encode_evaluator(half, codec)
+    return fields
+
+
+def encode_evaluator(half: Evaluator, codec: ArrayCodec) -> dict[str, Any]:
+    """Turn the evaluator's half of an observation into a message part."""
+    fields = {name: getattr(half, name) for name in EVALUATOR_FIELDS}
+    fields["facts"] = codec.pack(np.asarray(half.facts, dtype="<f8"))
+    fields["diagnostics"] = encode(half.diagnostics)
     return fields
 
 
@@ -81,11 +96,8 @@ def decode_observation(value: Any, codec: ArrayCodec, path: str) -> Observation:
         StrictError: It is not exactly one.
     """
     fields = take_fields(value, path, OBSERVATION_FIELDS)
-    half = fields["evaluator"]
-    if half is not None:
-        half = take_fields(half, f"{path}.evaluator", EVALUATOR_FIELDS)
-        facts = take_array(half["facts"], f"{path}.evaluator.facts", codec, "<f8", 1)
-        fields["evaluator"] = Evaluator(**{**half, "facts": facts})
+    if fields["evaluator"] is not None:
+        fields["evaluator"] = decode_evaluator(fields["evaluator"], codec, f"{path}.evaluator")
     fields["state"] = {
         name: take_array(item, f"{path}.state.{name}", codec, "<f8", 1)
         for name, item in fields["state"].items()
@@ -95,6 +107,17 @@ def decode_observation(value: Any, codec: ArrayCodec, path: str) -> Observation:
         for name, item in fields["images"].items()
     }
     return Observation(**fields)
+
+
+def decode_evaluator(value: Any, codec: ArrayCodec, path: str) -> Evaluator:
+    """Read the evaluator's half of an observation.
+
+    Raises:
+        StrictError: It is not exactly one.
+    """
+    fields = take_fields(value, path, EVALUATOR_FIELDS)
+    facts = take_array(fields["facts"], f"{path}.facts", codec, "<f8", 1)
+    return Evaluator(**{**fields, "facts": facts})
 
 
 def take_array(value: Any, path: str, codec: ArrayCodec, dtype: str, ndim: int) -> Array:

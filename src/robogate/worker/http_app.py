@@ -1,0 +1,225 @@
+"""``POST /rpc`` and ``GET /healthz``: who may ask, what a body may be, and what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from robogate.worker.call_error import CallError
+from robogate.worker.contracts import Contract
+from robogate.worker.jobs import Jobs
+from robogate.worker.requests import Request, read_request
+from robogate.worker.wire import JSON, MEDIA_TYPES, WireError, dump, load
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+
+log = logging.getLogger(__name__)
+
+#: A job that takes longer is watched for its client's leaving; most are done before.
+_PATIENCE_S = 0.1
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Who may ask, and how much.
+
+    Attributes:
+        token: Bearer token that every request must carry; None: none is needed.
+        loopback: Whether only this machine can reach the worker. Its ``Host`` must then be a
+            loopback name, so that no web page reaches it under a name of its own.
+        max_body: Largest accepted body, bytes.
+        body_s: Until a body must be complete, s.
+    """
+
+    token: str | None
+    loopback: bool
+    max_body: int
+    body_s: float
+
+    def admit(self, headers: Any) -> str:
+        """Check a request's headers.
+
+        Returns:
+            The media type of its body.
+
+        Raises:
+            CallError: It is refused.
+        """
+        if self.token is not None:
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            same = hmac.compare_digest(given.strip().encode(), self.token.encode())
+            if scheme.lower() != "bearer" or not same:
+                raise CallError(401, "unauthorized", "a bearer token is needed, and this is not it")
+        elif self.loopback and not _is_loopback_host(headers.get("host", "")):
+            raise CallError(400, "host", "this worker is for programs on its own machine only")
+        media = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media not in MEDIA_TYPES:
+            raise CallError(
+                400,
+                "media_type",
+                f"Content-Type is {media!r:.60}, expected {' or '.join(MEDIA_TYPES)}",
+            )
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self.max_body:
+            raise self.too_large()
+        return str(media)
+
+    def too_large(self) -> CallError:
+        """The error for a body above the limit."""
+        return CallError(413, "too_large", f"the body exceeds {self.max_body} bytes")
+
+
+def build_app(
+    jobs: Jobs, contract: Contract, offered: frozenset[str], name: str, gate: Gate
+) -> Starlette:
+    """The ASGI application.
+
+    Args:
+        jobs: Where requests wait for the environment.
+        contract: What may be asked for.
+        offered: What the robot can do of that.
+        name: Of the harness that is served.
+        gate: Who may ask.
+    """
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    async def rpc(http: HttpRequest) -> Response:
+        reply = media = JSON
+        try:
+            media = gate.admit(http.headers)
+            reply = _accepted(http.headers.get("accept", ""), media)
+            message = load(await _body(http, gate), media)
+            request = read_request(message, contract, offered, reply)
+            result = await _result(http, jobs, request)
+            return _response(200, {"result": result}, reply)
+        except WireError as exc:
+            return _failure(CallError(400, exc.code, exc.message), reply)
+        except CallError as exc:
+            return _failure(exc, reply)
+
+    async def healthz(http: HttpRequest) -> Response:
+        return JSONResponse({"status": "ok", "name": name, "protocol_version": 1})
+
+    async def lost(http: HttpRequest, exc: Exception) -> Response:
+        status = getattr(exc, "status_code", 500)
+        names = {404: "unknown_path", 405: "unknown_method"}
+        text = f"{http.method} {http.url.path!r:.60}: there are POST /rpc and GET /healthz"
+        return _failure(CallError(status, names.get(status, "http"), text), JSON)
+
+    return Starlette(
+        routes=[Route("/rpc", rpc, methods=["POST"]), Route("/healthz", healthz, methods=["GET"])],
+        exception_handlers={404: lost, 405: lost},
+    )
+
+
+async def _body(http: HttpRequest, gate: Gate) -> bytes:
+    """Read the body, which may neither be too large nor take too long."""
+    parts: list[bytes] = []
+    size = 0
+
+    async def read() -> None:
+        nonlocal size
+        async for part in http.stream():
+            size += len(part)
+            if size > gate.max_body:
+                raise gate.too_large()
+            parts.append(part)
+
+    from starlette.requests import ClientDisconnect
+
+    try:
+        await asyncio.wait_for(read(), gate.body_s)
+    except asyncio.TimeoutError as exc:
+        raise CallError(408, "slow_body", f"the body took more than {gate.body_s:g} s") from exc
+    except ClientDisconnect as exc:
+        raise CallError(400, "half_body", "the body ended before it was complete") from exc
+    return b"".join(parts)
+
+
+async def _result(http: HttpRequest, jobs: Jobs, request: Request) -> Any:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def done(result: Any, error: CallError | None) -> None:
+        try:
+            loop.call_soon_threadsafe(_resolve, future, result, error)
+        except RuntimeError:
+            log.info("the answer to %s came after the end of the server", request.name)
+
+    job = jobs.submit(request, done)
+    await asyncio.wait({future}, timeout=_PATIENCE_S)
+    if not future.done():
+        leaving = asyncio.ensure_future(_left(http))
+        try:
+            await asyncio.wait({future, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+        if not future.done():
+            job.abandoned = True
+            raise CallError(400, "client_left", "the client has left")
+    return future.result()
+
+
+def _resolve(future: asyncio.Future[Any], result: Any, error: CallError | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+async def _left(http: HttpRequest) -> None:
+    """Return when the client has gone."""
+    while (await http.receive())["type"] != "http.disconnect":
+        continue
+
+
+def _accepted(accept: str, media: str) -> str:
+    """Media type of the reply: the one that is asked for, else the request's own."""
+    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    named = [name for name in wanted if name in MEDIA_TYPES]
+    return media if not named or media in named else named[0]
+
+
+def _failure(error: CallError, media: str) -> Response:
+    response = _response(error.status, error.body(), media)
+    if error.status in (400, 401, 408, 413):
+        # The rest of the body may still be on its way; nobody is going to read it.
+        response.headers["connection"] = "close"
+    return response
+
+
+def _response(status: int, value: Any, media: str) -> Response:
+    from starlette.responses import Response
+
+    try:
+        body = dump(value, media)
+    except (TypeError, ValueError) as exc:
+        log.exception("a result has no form in %s", media)
+        error = CallError(500, "internal", f"the result has no form in {media}", "internal")
+        if status == error.status:
+            raise RuntimeError("an error has no form either") from exc
+        status, body = error.status, dump(error.body(), media)
+    return Response(body, status, media_type=media)
+
+
+def _is_loopback_host(host: str) -> bool:
+    """Whether a ``Host`` header names this machine's loopback interface."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    name = name.strip("[]").lower()
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
