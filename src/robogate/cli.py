@@ -18,8 +18,14 @@ from robogate.errors import RobogateError, UsageError, nearest
 VERBS: dict[str, tuple[str, str]] = {
     "run": ("robogate.cli", "evaluate; the word may be left out"),
     "contract": ("robogate.config.show", "print the contract and its hashes; run nothing"),
-    "verify": ("robogate.evidence.verify_cli", "recompute a run or a qualification; --replay"),
+    "verify": (
+        "robogate.evidence.verify_cli",
+        "recompute a run, qualification or bundle; --replay",
+    ),
     "qualify": ("robogate.runs.qualify", "judge the controls and write a qualification"),
+    "promote": ("robogate.evidence.promote_cli", "put a qualified run on a board, as a bundle"),
+    "keygen": ("robogate.evidence.keygen_cli", "make the key pair that signs bundles"),
+    "diff": ("robogate.reports.diff_cli", "compare two; say whether the scores may be"),
     "manifest": ("robogate.runs.manifest", "check or write the scenario manifests"),
     "assets": ("robogate.runs.assets", "rebuild and check the pinned files in data/"),
 }

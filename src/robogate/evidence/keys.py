@@ -1,4 +1,4 @@
-"""Key files: Ed25519, PEM, outside every bundle. A key that came with evidence would prove nothing."""
+"""Key files: Ed25519, PEM, outside every bundle: a key that came with it would prove nothing."""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ class Means(enum.Enum):
     COMPARED = "compared"
     """Compared with the document that fixes it."""
     HASHED = "hash only"
-    """Observed once: a hash (and later a signature) protects it, nothing can recompute it."""
+    """Observed once: a hash (and in a bundle a signature) protects it, nothing can recompute it."""
+    SIGNED = "signature"
+    """A key's owner vouches for it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Report:
     """All that a verification found.
 
     Attributes:
-        kind: ``run`` or ``qualification``.
+        kind: ``run``, ``qualification`` or ``bundle``.
         subject: What was verified, as the user named it.
         checks: In the order in which they were made.
         about: Facts for the headline, such as status and counts; plain JSON values.

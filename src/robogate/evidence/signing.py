@@ -1,8 +1,8 @@
 """DSSE envelopes with an Ed25519 signature: what makes a later change of measured values visible.
 
-An envelope is DSSE 1.0 (https://github.com/secure-systems-lab/dsse): what is signed is the payload's
-type and bytes, never a re-serialised document. Ours holds one signature, or none where the evidence
-is unsigned; then it is no valid DSSE envelope, on purpose.
+An envelope is DSSE 1.0 (https://github.com/secure-systems-lab/dsse): what is signed is the type
+and the bytes of the payload, never a re-serialised document. Ours holds one signature, or none
+where the evidence is unsigned; then it is no valid DSSE envelope, on purpose.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def pae(payload_type: str, payload: bytes) -> bytes:
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """SHA-256 (hex) of a public key's SubjectPublicKeyInfo; names the key in bundles and messages."""
+    """Name of a public key in bundles and messages: SHA-256 of its SubjectPublicKeyInfo."""
     from cryptography.hazmat.primitives import serialization
 
     info = key.public_bytes(

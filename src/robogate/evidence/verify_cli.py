@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from robogate.errors import UsageError
+from robogate.evidence.bundle import BUNDLE, RESULT_FOLDER
 from robogate.evidence.files import RESULT, Unreadable
+from robogate.evidence.keys import load_public_key
 from robogate.evidence.qualification import DOCUMENT, verify_qualification
-from robogate.evidence.report import Means, Report
+from robogate.evidence.report import Check, Means, Report
+from robogate.evidence.statement import MEASURED
 from robogate.evidence.validator import validate_run
+from robogate.evidence.verify_bundle import verify_bundle
 
 #: Looked up by name when asked for: replay drives a simulator, and this floor imports none.
 REPLAY = "robogate.runs.replay"
@@ -28,15 +32,22 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         Unreadable: There is nothing that could be verified; exit status 2.
-        UsageError: ``--replay`` of something that is not a run, or without a simulator.
+        UsageError: ``--replay`` of a qualification, or without a simulator; a key that is none, or
+            for something that is never signed.
     """
     args = _parser().parse_args(argv)
     path = Path(args.path)
     kind, folder = locate(path)
-    if args.replay and kind != "run":
+    if args.replay and kind == "qualification":
         raise UsageError(f"{path}: --replay re-executes a run, this is a {kind}")
-    verify = validate_run if kind == "run" else verify_qualification
-    report = verify(folder)
+    if kind == "bundle":
+        key = None if args.key is None else load_public_key(args.key)
+        report = verify_bundle(folder, key=key, allow_unsigned=args.allow_unsigned)
+        folder = folder / RESULT_FOLDER
+    elif args.key is not None or args.allow_unsigned:
+        raise UsageError(f"{path}: only a bundle is signed, this is a {kind}", code="key")
+    else:
+        report = validate_run(folder) if kind == "run" else verify_qualification(folder)
     replayed = _replay(folder) if args.replay and report.holds else None
     if args.json:
         print(json.dumps(as_json(report, replayed), indent=1, ensure_ascii=False))
@@ -54,10 +65,18 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="robogate verify",
-        description="Verify a run or a qualification from its files alone.",
+        description="Verify a run, a qualification or a bundle from its files alone.",
         epilog="Exit status: 0 everything holds, 3 something does not, 2 it cannot be read.",
     )
-    parser.add_argument("path", metavar="PATH", help="run folder, result.json or qualification")
+    parser.add_argument(
+        "path", metavar="PATH", help="folder of a run, a qualification or a bundle; or result.json"
+    )
+    parser.add_argument("--key", type=Path, metavar="PUB", help="public key of a bundle's signer")
+    parser.add_argument(
+        "--allow-unsigned",
+        action="store_true",
+        help="accept a bundle without a signature, or one that no key was given to check",
+    )
     parser.add_argument(
         "--replay",
         action="store_true",
@@ -68,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def locate(path: Path) -> tuple[str, Path]:
-    """What lies at a path: ``run`` or ``qualification``, and its folder.
+    """What lies at a path: ``run``, ``qualification`` or ``bundle``, and its folder.
 
     Raises:
         Unreadable: Neither.
@@ -77,9 +96,12 @@ def locate(path: Path) -> tuple[str, Path]:
         dangling = "a link to nothing" if path.is_symlink() else "no such file or folder"
         raise Unreadable(f"{path}: {dangling}")
     if path.is_file():
-        if path.name not in (RESULT, DOCUMENT):
+        kind = {RESULT: "run", DOCUMENT: "qualification", BUNDLE: "bundle"}.get(path.name)
+        if kind is None:
             raise Unreadable(f"{path}: expected a folder, {RESULT} or {DOCUMENT}")
-        return ("run" if path.name == RESULT else "qualification"), path.parent
+        return kind, path.parent
+    if (path / BUNDLE).exists():
+        return "bundle", path
     if (path / DOCUMENT).exists():
         return "qualification", path
     return "run", path
@@ -126,27 +148,49 @@ def as_text(report: Report) -> str:
     """The report for people: a line for each check, then what it comes to."""
     width = max((len(check.name) for check in report.checks), default=0)
     lines = [f"{report.kind} {report.subject}"]
+    signature = report.about.get("signature")
     for check in report.checks:
-        verdict = "holds" if check.holds else f"{len(check.faults)} FAULTS"
-        if check.holds and check.means is Means.HASHED:
-            verdict = "present"
+        means = check.means.value
+        if check.means is Means.HASHED and signature == "valid":
+            means = "hash, sign."
         lines.append(
-            f"  {check.name:<{width}}  {check.means.value:<10}  {check.count:>6}  {verdict}"
+            f"  {check.name:<{width}}  {means:<11}  {check.count:>6}  {_verdict(check, signature)}"
         )
     lines.extend(_headline(report))
     hashed = [check.name for check in report.checks if check.means is Means.HASHED]
     if report.holds and hashed:
-        lines.append(
-            "'hash only': observed once; its hash shows a later change, nothing here recomputes it"
-        )
+        lines.extend(_protection(signature))
     count = len(report.faults)
     lines.append("holds" if report.holds else f"does not hold: {count} fault{'s' * (count != 1)}")
     return "\n".join(lines)
 
 
+def _verdict(check: Check, signature: str | None) -> str:
+    if not check.holds:
+        return f"{len(check.faults)} FAULTS"
+    if check.means is Means.HASHED:
+        return "present"
+    if check.means is Means.SIGNED and signature != "valid":
+        return str(signature).upper()
+    return "holds"
+
+
+def _protection(signature: str | None) -> list[str]:
+    """What stands behind the values that nothing can recompute."""
+    if signature is None:
+        text = "observed once; its hash shows a later change, nothing here recomputes it"
+        return [f"'hash only': {text}"]
+    measured = "; ".join(MEASURED)
+    if signature == "valid":
+        text = "measured once, protected by hash and signature only; nothing here recomputes"
+        return [f"'hash, sign.': {text}: {measured}"]
+    text = f"measured once, and the signature is {signature}: whoever has the files can change"
+    return [f"'hash only': {text}: {measured}"]
+
+
 def _headline(report: Report) -> list[str]:
     about = report.about
-    if not about:
+    if "contract_sha256" not in about and report.kind != "qualification" or not about:
         return ["  not decoded any further"]
     if report.kind == "qualification":
         runs = ", ".join(f"{name} {score}" for name, score in about["controls"].items())
@@ -155,4 +199,21 @@ def _headline(report: Report) -> list[str]:
         f"status {about['status']}: {about['successes']} successes of {about['scored']} scored, "
         f"{about['errored']} errored, {about['not_started']} not started"
     )
-    return [counts, f"contract {about['contract_sha256']}", about["scope"]]
+    lines = [counts, f"contract {about['contract_sha256']}"]
+    if report.kind == "bundle":
+        lines.extend(_bundle_lines(about))
+    return [*lines, about["scope"]]
+
+
+def _bundle_lines(about: dict[str, Any]) -> list[str]:
+    lines = [f"qualification {about['qualification_id']}"]
+    if about.get("declared"):
+        lines.append(f"DECLARED by the policy server, not measured: {', '.join(about['declared'])}")
+    if about.get("dirty"):
+        revision = str(about["source_revision"])[:12]
+        lines.append(
+            f"harness source: {revision} with changes; its hash is the qualified harness's"
+        )
+    role = "a harness control, never ranked" if about.get("role") == "control" else "a policy"
+    signer = f", key {about['signed_by']}" if about["signed_by"] else ""
+    return [*lines, f"bundle {about['bundle']}: {role}", f"signature {about['signature']}{signer}"]

@@ -1,0 +1,93 @@
+"""The files of a bundle: only plain files under plain names, and exactly those that are listed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from robogate.contract.canonical import sha256_file
+from robogate.evidence.bundle import BUNDLE, PATH, UNLISTED, BundleFile, BundleRecord
+from robogate.evidence.report import Ledger, Means
+
+#: More than any manifest needs: five runs of 2,000 scenarios.
+MAX_ENTRIES = 20_000
+
+
+def measured_file(folder: Path, path: str) -> BundleFile:
+    """Size and hash of a file, streamed.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    file = folder / path
+    return BundleFile(path, file.stat().st_size, sha256_file(file))
+
+
+def plain_files(folder: Path, ledger: Ledger) -> set[str]:
+    """Relative paths of the plain files in a folder; whatever else is there is a fault.
+
+    Raises:
+        OSError: A folder cannot be read.
+    """
+    section = ledger.section("bundle: plain files and folders only", Means.COMPARED)
+    found: set[str] = set()
+    pending = [""]
+    while pending:
+        inside = pending.pop()
+        for entry in sorted(os.scandir(folder / inside), key=lambda entry: entry.name):
+            path = f"{inside}{entry.name}"
+            section.count += 1
+            if section.count > MAX_ENTRIES:
+                section.fault(inside or ".", f"holds more than {MAX_ENTRIES} entries")
+                return found
+            if entry.is_symlink():
+                section.fault(path, "is a symbolic link, expected a file or a folder")
+            elif not PATH.fullmatch(path):
+                section.fault(repr(path), "is not a name that a bundle holds")
+            elif entry.is_dir():
+                pending.append(f"{path}/")
+            elif not entry.is_file():
+                section.fault(path, "is neither a file nor a folder")
+            else:
+                found.add(path)
+    return found
+
+
+def check_names(record: BundleRecord, ledger: Ledger) -> bool:
+    """Whether bundle.json lists proper names, each once."""
+    section = ledger.section("bundle: proper names, each once", Means.COMPARED)
+    seen: set[str] = set()
+    for i, file in enumerate(record.files):
+        section.count += 1
+        where = f"{BUNDLE}:$.files[{i}].path"
+        if not PATH.fullmatch(file.path) or file.path in UNLISTED:
+            section.fault(where, f"is {file.path!r:.80}, which is no name of a file in a bundle")
+        elif file.path in seen:
+            section.fault(where, f"is listed twice: {file.path}")
+        seen.add(file.path)
+    return not section.faults
+
+
+def check_listed(folder: Path, record: BundleRecord, present: set[str], ledger: Ledger) -> None:
+    """Compare what bundle.json lists with what is there.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    listed = {file.path: file for file in record.files}
+    section = ledger.section("bundle: the listed files, and no other", Means.COMPARED)
+    section.count += len(listed)
+    for path in sorted(listed.keys() - present):
+        section.fault(path, f"is missing, {BUNDLE} lists it")
+    for path in sorted(present - listed.keys() - set(UNLISTED)):
+        section.fault(path, f"is not listed in {BUNDLE}")
+    hashed = ledger.section("bundle: size and hash of every file", Means.RECOMPUTED)
+    for path in sorted(listed.keys() & present):
+        actual = measured_file(folder, path)
+        hashed.count += 1
+        if actual != listed[path]:
+            hashed.fault(
+                path,
+                f"holds {actual.bytes} bytes with SHA-256 {actual.sha256[:16]}, {BUNDLE} says "
+                f"{listed[path].bytes} with {listed[path].sha256[:16]}",
+            )
