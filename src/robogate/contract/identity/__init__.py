@@ -6,7 +6,9 @@ contract floor; what only the measuring process knows (the GL renderer, the simu
 
 from robogate.contract.identity.checkpoint import measure_checkpoint
 from robogate.contract.identity.compare import (
+    ABSENT,
     assemble_identity,
+    changes,
     decode_identity,
     differences,
     environment_sha256,
@@ -40,6 +42,7 @@ from robogate.contract.identity.records import (
 )
 
 __all__ = [
+    "ABSENT",
     "IDENTITY_SCHEMA",
     "AdapterIdentity",
     "CheckpointIdentity",
@@ -57,6 +60,7 @@ __all__ = [
     "ProcessIdentity",
     "SimulatorIdentity",
     "assemble_identity",
+    "changes",
     "decode_identity",
     "differences",
     "environment_sha256",

@@ -132,36 +132,58 @@ def differences(a: Any, b: Any, path: str = "", ignore: Collection[str] = ()) ->
         path: Prefix of the paths.
         ignore: Paths that are not looked into, such as ``runner.host``.
     """
-    return [p for p in _differences(encode(a), encode(b), path) if not _ignored(p, ignore)]
+    return [p for p, _, _ in changes(a, b, path) if not _ignored(p, ignore)]
+
+
+class Absent:
+    """Stands for the value of a field that one of two documents does not have."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = Absent()
+
+
+def changes(a: Any, b: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    """As `differences`, each path with the two values that stand there.
+
+    Args:
+        a: A record (frozen dataclass) or its encoded form.
+        b: Another.
+        path: Prefix of the paths.
+    """
+    return _changes(encode(a), encode(b), path)
 
 
 def _ignored(path: str, ignore: Collection[str]) -> bool:
     return any(path == item or path.startswith((f"{item}.", f"{item}[")) for item in ignore)
 
 
-def _differences(a: Any, b: Any, path: str) -> list[str]:
+def _changes(a: Any, b: Any, path: str) -> list[tuple[str, Any, Any]]:
     if isinstance(a, dict) and isinstance(b, dict):
-        found: list[str] = []
+        found: list[tuple[str, Any, Any]] = []
         for key in [*a, *(k for k in b if k not in a)]:
             where = f"{path}.{key}" if path else str(key)
             if key not in a or key not in b:
-                found.append(where)
+                found.append((where, a.get(key, ABSENT), b.get(key, ABSENT)))
             else:
-                found.extend(_differences(a[key], b[key], where))
+                found.extend(_changes(a[key], b[key], where))
         return found
     if isinstance(a, list) and isinstance(b, list):
-        names = [_by_name(a), _by_name(b)]
-        if names[0] is not None and names[1] is not None:
-            keys = sorted({*names[0], *names[1]})
+        left, right = _by_name(a), _by_name(b)
+        if left is not None and right is not None:
             return [
-                p
-                for key in keys
-                for p in _differences(names[0].get(key), names[1].get(key), f"{path}[{key}]")
+                change
+                for key in sorted({*left, *right})
+                for change in _changes(
+                    left.get(key, ABSENT), right.get(key, ABSENT), f"{path}[{key}]"
+                )
             ]
-        if len(a) != len(b):
-            return [path]
-        return [p for i, (x, y) in enumerate(zip(a, b)) for p in _differences(x, y, f"{path}[{i}]")]
-    return [] if type(a) is type(b) and a == b else [path]
+        if len(a) == len(b):
+            return [c for i, (x, y) in enumerate(zip(a, b)) for c in _changes(x, y, f"{path}[{i}]")]
+        return [(path, a, b)]
+    return [] if type(a) is type(b) and a == b else [(path, a, b)]
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
