@@ -6,23 +6,18 @@ contract field; how it is reached is a runtime one.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
-from robogate.errors import UsageError
+from robogate.benches.gl import resolve_gl
 from robogate.records.contract import FrozenContract
 from robogate.worker.pipe import ChildEnvironment, Deadlines
 
-#: Backend to the libraries of which one must load.
-GL_LIBRARIES = {
-    "egl": ("libEGL.so.1", "libEGL.so"),
-    "osmesa": ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"),
-}
+__all__ = ["Place", "resolve_gl"]
+
 #: Software-render threads of a simulator process. More only compete with the other processes:
 #: without shadows, rendering is bound by one thread.
 RENDER_THREADS = 1
-GL_HINT = "apt-get install -y libegl1 libgl1-mesa-dri libosmesa6"
 
 
 @dataclass(frozen=True)
@@ -64,31 +59,3 @@ class Place:
             deadlines=self.deadlines,
             log=None if self.log_folder is None else self.log_folder / f"worker_{index}.log",
         )
-
-
-def resolve_gl(gl: str) -> str:
-    """Choose the OpenGL backend.
-
-    Args:
-        gl: ``auto``, ``egl`` or ``osmesa``.
-
-    Raises:
-        UsageError: No library of the backend can be loaded; the message says what to type.
-    """
-    wanted = list(GL_LIBRARIES) if gl == "auto" else [gl]
-    for name in wanted:
-        if any(_loads(library) for library in GL_LIBRARIES[name]):
-            return name
-    raise UsageError(
-        f"runtime.gl={gl}: no {' or '.join(GL_LIBRARIES[name][0] for name in wanted)} can be "
-        f"loaded; as root type: {GL_HINT}",
-        code="gl",
-    )
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True

@@ -84,6 +84,7 @@ class DualArmEnvironment(Tools):
                 code="contract_mismatch",
             )
         super().__init__(bench, frozen.renderer, frozen.budget.max_actions)
+        self._document = frozen.document
         self._scenarios, self._rules = scenarios, rules
         self._shield = make_shield(bench, self._robot)
         self._version = version
@@ -94,6 +95,10 @@ class DualArmEnvironment(Tools):
     def describe(self) -> Description:
         """Say what this environment is."""
         return Description(WORKER_PROTOCOL, self._bench.harness_id, self._bench.kind, CAPABILITIES)
+
+    def contract(self) -> Mapping[str, Any]:
+        """The contract's document."""
+        return self._document
 
     def identity(self) -> Mapping[str, Any]:
         """Report this process: software, simulator, GL strings, hardware, host."""

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from robogate.records.environment import Environment
 
 
+#: What is served where nobody says what.
+DEFAULT_CONTRACT = "fair_pnp_v2"
+
+
 def create_environment(
-    contract: Mapping[str, Any],
-    manifest: str,
-    assets: str,
-    gl: str,
+    contract: Mapping[str, Any] | str = DEFAULT_CONTRACT,
+    manifest: str | None = None,
+    assets: str | None = None,
+    gl: str = "auto",
     render_threads: int = 1,
 ) -> Environment:
     """Build the environment of a frozen contract; the simulator is imported here.
 
     Args:
-        contract: The contract's document.
-        manifest: Scenario manifest file.
-        assets: Folder of the pinned assets, ``data``.
-        gl: OpenGL backend, ``egl`` or ``osmesa``.
+        contract: The contract's document, the name of a committed contract, or a file that
+            ``robogate contract`` printed: it says task, scenarios and renderer.
+        manifest: Scenario manifest file; None: the one that the contract is bound to.
+        assets: Folder of the pinned assets; None: ``data``.
+        gl: OpenGL backend, ``egl`` or ``osmesa``; ``auto``: the first that there is.
         render_threads: Threads of a software rasteriser.
 
     Raises:
-        UsageError: No such GL backend here.
+        UsageError: No such contract or manifest, no GL backend here.
         RunError: Contract, manifest, assets or simulator differ from what was frozen.
     """
+    from robogate.benches.defaults import origin_of
     from robogate.benches.rendering import prepare_process
 
-    prepare_process(gl, render_threads)
+    origin = origin_of(contract, manifest, assets, gl)
+    prepare_process(origin.gl, render_threads)
     from robogate.benches.pnp.assembly import assemble
 
-    return assemble(contract, Path(manifest), Path(assets), gl)
+    return assemble(origin.contract, origin.manifest, origin.assets, origin.gl)

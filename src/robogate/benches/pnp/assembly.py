@@ -56,4 +56,5 @@ def assemble(contract: Mapping[str, Any], manifest: Path, assets: Path, gl: str)
         rules,
         assets / inventory.root,
         gl,
+        frozen.document,
     )

@@ -56,6 +56,7 @@ class PnpEnvironment:
         rules: Any,
         meshes: Path,
         gl: str,
+        document: Mapping[str, Any] | None = None,
     ) -> None:
         """Read the meshes and open the GL context.
 
@@ -67,6 +68,7 @@ class PnpEnvironment:
             rules: The bench's rules; its tracker judges.
             meshes: Folder of the robot's meshes.
             gl: OpenGL backend.
+            document: Of the contract that the rest comes from, for whoever asks.
 
         Raises:
             RunError: The simulator is another version than the contract's.
@@ -92,6 +94,7 @@ class PnpEnvironment:
                     code="contract_mismatch",
                 )
         self._bench, self._renderer, self._max_actions = bench, renderer, max_actions
+        self._document = dict(document or {})
         self._scenarios, self._rules = scenarios, rules
         self._version = version
         self._action = ActionCheck(bench.action)
@@ -103,6 +106,10 @@ class PnpEnvironment:
     def describe(self) -> Description:
         """Say what this environment is."""
         return Description(WORKER_PROTOCOL, self._bench.harness_id, self._bench.kind, ())
+
+    def contract(self) -> Mapping[str, Any]:
+        """The contract's document."""
+        return self._document
 
     def identity(self) -> Mapping[str, Any]:
         """Report this process: software, simulator, GL strings, hardware, host."""
