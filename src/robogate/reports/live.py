@@ -73,17 +73,13 @@ class LiveProgress:
         row.add_column(ratio=1)
         for _ in range(4):
             row.add_column(no_wrap=True, justify="right")
-        errors = Text(number_of(tally.errored, "error"))
-        errors.stylize("red" if tally.errored else "dim")
+        errors = Text(number_of(tally.errored, "error"), style="red" if tally.errored else "dim")
         row.add_row(
             f"{tally.done}/{tally.total}",
             "",
             ProgressBar(total=max(tally.total, 1), completed=tally.done),
             f"{tally.successes}/{tally.scored} ok",
-            Text(
-                f"{tally.errored} error{'s' * (tally.errored != 1)}",
-                style="red" if tally.errored else "dim",
-            ),
+            errors,
             "–/min" if pace is None else f"{pace:.1f}/min",
             f"ETA {'–:––' if left is None else duration(left)}",
         )

@@ -4,7 +4,7 @@
 
     outputs/<date>_<time>_<bench>_<adapter>_<hash8>_<rand>/
       contract.json  manifest.json  identity.json  journal.jsonl  result.json
-      traces/<scenario>.npy   steps/   videos/   run.log
+      traces/<scenario>.npy   steps/   videos/   run.log   logs/worker_<n>.log
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from robogate.evidence.files import TRACES
 STEPS = "steps"
 VIDEOS = "videos"
 LOG = "run.log"
+WORKER_LOGS = "logs"
 
 
 def run_folder_name(bench: str, adapter: str, contract_sha256: str, now: datetime.datetime) -> str:

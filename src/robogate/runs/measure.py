@@ -25,6 +25,9 @@ from robogate.contract.strict import StrictError, decode
 from robogate.errors import RunError, UsageError
 from robogate.evidence.files import IDENTITY
 
+#: What moves without a change of what is hashed: another commit, another copy of the same files.
+IGNORED = ("source_revision", "dirty", "git_revision", "path")
+
 
 def measure(
     point: Point, policy: LoadedPolicy | None, worker: Mapping[str, Any] | None
@@ -116,7 +119,3 @@ def require_same_identity(folder: Path, now: Identity) -> None:
 
 def _changed(name: str, before: Any, now: Any) -> list[str]:
     return [f"{name}.{path}" for path in differences(before, now, ignore=IGNORED)]
-
-
-#: What moves without a change of what is hashed: another commit, another copy of the same files.
-IGNORED = ("source_revision", "dirty", "git_revision", "path")

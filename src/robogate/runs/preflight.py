@@ -8,11 +8,12 @@ from pathlib import Path
 from robogate.config.compose import Point
 from robogate.contract.assets import load_inventory, verify_tree
 from robogate.contract.layout import manifests_dir
-from robogate.errors import EvidenceError, UsageError
+from robogate.errors import UsageError
 from robogate.evidence.files import JOURNAL, RESULT
-from robogate.evidence.qualification import verify_qualification
-from robogate.runs.environment import resolve_gl
+from robogate.runs.environment import Place, resolve_gl
+from robogate.runs.qualified import require_qualified
 from robogate.scenes.manifest import Manifest, load_manifest
+from robogate.worker.pipe import Deadlines
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,18 @@ class Prepared:
     point: Point
     manifest: Manifest
     gl: str
+
+    def place(self, log_folder: Path) -> Place:
+        """How to build this point's environments, with the logs of their processes in a folder."""
+        limits = self.point.runtime.deadlines
+        return Place(
+            frozen=self.point.frozen,
+            manifest=self.point.manifest_path,
+            assets=self.point.assets_dir,
+            gl=self.gl,
+            deadlines=Deadlines(start=limits.start, reset=limits.reset, step=limits.step),
+            log_folder=log_folder,
+        )
 
 
 def prepare(point: Point) -> Prepared:
@@ -82,27 +95,4 @@ def require_resumable(folder: Path) -> None:
             f"runtime.resume={folder}: the run has ended and {RESULT} is written; nothing is left "
             "to do",
             code="resume",
-        )
-
-
-def require_qualified(folder: Path, point: Point) -> None:
-    """Recompute a qualification and require that it passed and covers the harness contract.
-
-    What it ran on is compared later, when the run's own identity is measured.
-
-    Raises:
-        UsageError: It does not.
-    """
-    where = f"runtime.qualification={folder}"
-    try:
-        report = verify_qualification(folder)
-        report.require()
-    except EvidenceError as exc:
-        raise UsageError(f"{where}: {exc.message}", code="qualification") from exc
-    covered = str(report.about["harness_contract_sha256"])
-    if covered != point.frozen.harness_sha256:
-        raise UsageError(
-            f"{where}: it qualifies harness contract {covered[:12]}, this run's is "
-            f"{point.frozen.harness_sha256[:12]}; qualify this one with: dvc repro",
-            code="qualification",
         )

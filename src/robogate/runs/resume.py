@@ -1,4 +1,7 @@
-"""Going on with a run that was interrupted: same contract, same identity, nothing started twice."""
+"""A run's journal, begun anew or gone on with.
+
+Going on takes the same contract and identity, and starts nothing twice.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from robogate.episodes.journal import Header
-from robogate.episodes.journal_writer import Journal, resume_journal
+from robogate.episodes.journal_writer import Journal, create_journal, resume_journal
 from robogate.episodes.resume import settle
 from robogate.evidence.files import JOURNAL
 from robogate.records.result import Episode
@@ -15,14 +18,14 @@ from robogate.scenes.manifest import Scenario
 
 
 @dataclass(frozen=True)
-class ResumedRun:
-    """An interrupted run, ready to go on.
+class JournalledRun:
+    """A run whose journal is open.
 
     Attributes:
         journal: Open.
         run_id: Of the run's beginning.
         started_at: Of the run's beginning, UTC.
-        recorded: Terminal records that the journal holds, in manifest order.
+        recorded: Terminal records that the journal holds, in manifest order; none in a new run.
         remaining: Scenarios that were never started, in manifest order.
     """
 
@@ -33,9 +36,21 @@ class ResumedRun:
     remaining: tuple[Scenario, ...]
 
 
+def begin_run(folder: Path, header: Header, scenarios: Sequence[Scenario]) -> JournalledRun:
+    """Create the journal of a new run.
+
+    Args:
+        folder: Its run folder.
+        header: Of the run.
+        scenarios: The declared set, in manifest order.
+    """
+    journal = create_journal(folder / JOURNAL, header)
+    return JournalledRun(journal, header.run_id, header.at, (), tuple(scenarios))
+
+
 def resume_run(
     folder: Path, header: Header, scenarios: Sequence[Scenario], warn: Callable[[str], None]
-) -> ResumedRun:
+) -> JournalledRun:
     """Open an interrupted run's journal and sort out what is left.
 
     Args:
@@ -58,4 +73,4 @@ def resume_run(
             f"{len(rest.interrupted)} scenario(s) were under way when the run was interrupted and "
             f"are errors now: {', '.join(rest.interrupted[:3])}"
         )
-    return ResumedRun(journal, begun.run_id, begun.at, rest.recorded, rest.remaining)
+    return JournalledRun(journal, begun.run_id, begun.at, rest.recorded, rest.remaining)
