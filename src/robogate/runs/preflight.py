@@ -48,8 +48,10 @@ def prepare(point: Point) -> Prepared:
 
     Raises:
         UsageError: An asset is missing or changed, no GL library, a folder that cannot be resumed,
-            a qualification that does not hold or is for another harness contract.
+            a qualification that does not hold or is for another harness contract, an environment
+            that is to run elsewhere.
     """
+    refuse_elsewhere(point)
     require_assets(point)
     manifest = load_manifest(point.manifest_path)
     if point.runtime.resume is not None:
@@ -57,6 +59,21 @@ def prepare(point: Point) -> Prepared:
     if point.runtime.qualification is not None:
         require_qualified(Path(point.runtime.qualification), point)
     return Prepared(point, manifest, resolve_gl(point.runtime.gl))
+
+
+def refuse_elsewhere(point: Point) -> None:
+    """Refuse to simulate here what was to be simulated elsewhere.
+
+    Raises:
+        UsageError: ``runtime.env`` names a worker or an interpreter.
+    """
+    for name, value in (("url", point.runtime.env.url), ("python", point.runtime.env.python)):
+        if value is not None:
+            raise UsageError(
+                f"runtime.env.{name}={value}: evaluations run their environments in child "
+                "processes of this interpreter only; leave it null",
+                code="env",
+            )
 
 
 def require_assets(point: Point) -> None:
