@@ -79,7 +79,7 @@ def test_the_final_table_by_domain(synthetic: Any, tmp_path: Path) -> None:
     assert ["domain_randomization", "11/23", "47.8", "29.2–67.0", "0", "0"] in lines
     assert ["all", "34/68", "50.0", "38.4–61.6", "0", "0"] in lines
     assert "Bounds" not in text(out)
-    assert ["failed", "at", "grasped", "34"] in lines
+    assert ["missed", "grasped", "×34"] in lines
     assert "no payload, grip-force, contact-safety" in " ".join(text(out).split())
     assert ["inference", "1.67", "ms", "mean,", "10", "ms", "longest,", "10200", "calls"] in lines
 

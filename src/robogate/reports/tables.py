@@ -111,9 +111,9 @@ def _alarm(count: int) -> str:
 
 
 def stages_line(result: Mapping[str, Any]) -> str | None:
-    """Which stages were missed, and how often; None where nothing failed."""
+    """Which stage was the first missed, and how often; None where nothing failed."""
     stages = failure_stages(result["episodes"])
-    return ", ".join(f"{stage} {n}" for stage, n in stages.items()) or None
+    return ", ".join(f"{stage} ×{n}" for stage, n in stages.items()) or None
 
 
 def multirun_table(points: Sequence[Point]) -> RenderableType:

@@ -170,7 +170,7 @@ def print_result(console: Console, result: Mapping[str, Any], folder: Path) -> N
     console.print()
     console.print(domain_table(result))
     facts = {
-        "failed at": stages_line(result),
+        "missed": stages_line(result),
         "policy": f"{contract['adapter']['kind']} on {contract['bench']['harness_id']}",
         "inference": None if (took := latency(result["episodes"])) is None else str(took),
         "contract": result["contract_sha256"],
