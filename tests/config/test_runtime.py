@@ -53,6 +53,11 @@ def test_good():
             {"env": EnvironmentPlace("http://host:80", "python3")},
             "runtime.env.python: an environment at runtime.env.url has its own interpreter",
         ),
+        (
+            {"env": EnvironmentPlace("http://host:80", None), "workers": 2},
+            "runtime.workers: is 2, and a worker at runtime.env.url has one environment: set it to"
+            " 1, or let runtime.env.python start as many as are wanted",
+        ),
     ],
 )
 def test_refused(changes, fault):

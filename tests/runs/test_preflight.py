@@ -1,21 +1,41 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from robogate.config.compose import compose
-from robogate.errors import UsageError
+from robogate.runs import preflight
 from robogate.runs.preflight import prepare
+from robogate.worker.client import RemoteEnvironment
+from robogate.worker.pipe import ChildEnvironment
+from robogate.worker.served import ServedEnvironment
 
 
 @pytest.mark.parametrize(
-    "override", ["runtime.env.url=http://127.0.0.1:1", "runtime.env.python=/usr/bin/python3"]
+    ("overrides", "kind"),
+    [
+        ((), ChildEnvironment),
+        (("runtime.env.url=http://127.0.0.1:1",), RemoteEnvironment),
+        (("runtime.env.python=/usr/bin/python3",), ServedEnvironment),
+    ],
 )
-def test_what_was_to_run_elsewhere_is_not_quietly_run_here(override: str) -> None:
-    (point,) = compose(["adapter=zero", override])
-    with pytest.raises(UsageError) as caught:
-        prepare(point)
-    assert caught.value.exit_code == 2
-    assert caught.value.message == (
-        f"{override}: evaluations run their environments in child processes of this interpreter "
-        "only; leave it null"
-    )
+def test_the_environment_runs_where_it_was_asked_to(
+    overrides: tuple[str, ...], kind: type, tmp_path: Path
+) -> None:
+    (point,) = compose(["bench=mujoco_dual_arm", "adapter=zero", *overrides])
+    environment = prepare(point).place(tmp_path).create(0)
+    assert type(environment) is kind
+    environment.close()
+
+
+def test_what_a_worker_elsewhere_needs_is_not_asked_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def absent(*_: object) -> None:
+        raise AssertionError("it is asked for here")
+
+    monkeypatch.setattr(preflight, "require_assets", absent)
+    monkeypatch.setattr(preflight, "resolve_gl", absent)
+    (point,) = compose(["adapter=zero", "runtime.env.url=http://127.0.0.1:1"])
+    prepare(point)

@@ -16,8 +16,8 @@ class EnvironmentPlace:
     """Where the environment runs; in a child of this interpreter where both are null.
 
     Attributes:
-        url: HTTP address of a worker on this or another host.
-        python: Interpreter of an environment that needs another Python.
+        url: HTTP address of a worker on this or another host; it serves one environment.
+        python: Interpreter of an environment that needs another Python; a worker is started in it.
     """
 
     url: str | None
@@ -94,6 +94,14 @@ def _faults(runtime: Runtime) -> Iterator[tuple[str, str]]:
     url = runtime.env.url
     if url is not None and not _is_http(url):
         yield "env.url", f"is {url!r}, expected http://HOST:PORT"
+    if url is not None and runtime.workers > 1:
+        yield (
+            "workers",
+            (
+                f"is {runtime.workers}, and a worker at runtime.env.url has one environment: set it to"
+                " 1, or let runtime.env.python start as many as are wanted"
+            ),
+        )
     if url is not None and runtime.env.python is not None:
         yield "env.python", "an environment at runtime.env.url has its own interpreter"
 

@@ -1,4 +1,4 @@
-"""Where a run's environments come from: child processes of this Python, for now.
+"""Where a run's environments come from: child processes, another Python, or a worker elsewhere.
 
 The runner asks for an `Environment` and cannot tell where it runs. Which factory builds it is a
 contract field; how it is reached is a runtime one.
@@ -6,12 +6,19 @@ contract field; how it is reached is a runtime one.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from robogate.benches.gl import resolve_gl
-from robogate.records.contract import FrozenContract
+from robogate.contract.identity import harness_sha256
+from robogate.records.contract import FrozenContract, environment_sha256
+from robogate.records.environment import Environment
+from robogate.worker.client import RemoteEnvironment, World
 from robogate.worker.pipe import ChildEnvironment, Deadlines
+from robogate.worker.served import ServedEnvironment
+from robogate.worker.server import TOKEN_VARIABLE
 
 __all__ = ["Place", "resolve_gl"]
 
@@ -31,6 +38,9 @@ class Place:
         gl: OpenGL backend, ``egl`` or ``osmesa``.
         deadlines: When a call counts as hanging.
         log_folder: Where each child's output goes, or None.
+        url: Worker that simulates; it serves one run at a time. Its token, if it wants one, is in
+            the environment variable ``HARNESS_WORKER_TOKEN``.
+        python: Interpreter whose workers simulate.
     """
 
     frozen: FrozenContract
@@ -39,23 +49,36 @@ class Place:
     gl: str
     deadlines: Deadlines = Deadlines()
     log_folder: Path | None = None
+    url: str | None = None
+    python: str | None = None
 
-    def create(self, index: int = 0) -> ChildEnvironment:
-        """Make an environment; its process starts at the first call.
+    def create(self, index: int = 0) -> Environment:
+        """Make an environment; nothing is started or reached before the first call.
 
         Args:
             index: Number of the worker, for its log.
         """
-        return ChildEnvironment(
-            factory=self.frozen.bench.environment,
-            options={
-                "contract": self.frozen.document,
-                "manifest": str(self.manifest),
-                "assets": str(self.assets),
-                "gl": self.gl,
-                "render_threads": RENDER_THREADS,
-            },
-            env_vars={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            deadlines=self.deadlines,
-            log=None if self.log_folder is None else self.log_folder / f"worker_{index}.log",
-        )
+        if self.url is not None:
+            token = os.environ.get(TOKEN_VARIABLE) or None
+            return RemoteEnvironment(self.url, token, self.deadlines, self._world())
+        log = None if self.log_folder is None else self.log_folder / f"worker_{index}.log"
+        variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        factory, options = self.frozen.bench.environment, self._options()
+        if self.python is not None:
+            return ServedEnvironment(
+                self.python, factory, options, variables, self.deadlines, log, self._world()
+            )
+        return ChildEnvironment(factory, options, variables, self.deadlines, log)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "contract": self.frozen.document,
+            "manifest": str(self.manifest),
+            "assets": str(self.assets),
+            "gl": self.gl,
+            "render_threads": RENDER_THREADS,
+        }
+
+    def _world(self) -> World:
+        """What a worker has to serve: this contract's world, by this code."""
+        return World(harness_sha256(self.frozen.bench), environment_sha256(self.frozen.document))

@@ -12,6 +12,7 @@ from robogate.episodes.parallel import RunSetup, run_episodes
 from robogate.episodes.sinks import EpisodeSink, SinkFanOut
 from robogate.errors import RunError
 from robogate.records.benches import bench_rules
+from robogate.records.environment import Environment
 from robogate.records.registration import registration_of
 from robogate.records.result import Episode, ErrorInfo
 from robogate.runs.environment import Place
@@ -21,7 +22,6 @@ from robogate.runs.progress import Reporters, RunPlan
 from robogate.runs.recording import Recorder
 from robogate.runs.resume import JournalledRun
 from robogate.scenes.manifest import Scenario
-from robogate.worker.pipe import ChildEnvironment
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Players:
     policy: LoadedPolicy
     identity: Identity
     place: Place
-    first: ChildEnvironment
+    first: Environment
     worker: dict[str, Any]
 
 

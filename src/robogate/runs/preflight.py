@@ -23,7 +23,7 @@ class Prepared:
     Attributes:
         point: As composed.
         manifest: Its scenarios.
-        gl: Resolved OpenGL backend.
+        gl: Resolved OpenGL backend; empty where a worker at ``runtime.env.url`` renders.
     """
 
     point: Point
@@ -40,6 +40,8 @@ class Prepared:
             gl=self.gl,
             deadlines=Deadlines(start=limits.start, reset=limits.reset, step=limits.step),
             log_folder=log_folder,
+            url=self.point.runtime.env.url,
+            python=self.point.runtime.env.python,
         )
 
 
@@ -48,32 +50,18 @@ def prepare(point: Point) -> Prepared:
 
     Raises:
         UsageError: An asset is missing or changed, no GL library, a folder that cannot be resumed,
-            a qualification that does not hold or is for another harness contract, an environment
-            that is to run elsewhere.
+            a qualification that does not hold or is for another harness contract.
     """
-    refuse_elsewhere(point)
-    require_assets(point)
+    elsewhere = point.runtime.env.url is not None
+    if not elsewhere:
+        require_assets(point)
     manifest = load_manifest(point.manifest_path)
     if point.runtime.resume is not None:
         require_resumable(Path(point.runtime.resume))
     if point.runtime.qualification is not None:
         require_qualified(Path(point.runtime.qualification), point)
-    return Prepared(point, manifest, resolve_gl(point.runtime.gl))
-
-
-def refuse_elsewhere(point: Point) -> None:
-    """Refuse to simulate here what was to be simulated elsewhere.
-
-    Raises:
-        UsageError: ``runtime.env`` names a worker or an interpreter.
-    """
-    for name, value in (("url", point.runtime.env.url), ("python", point.runtime.env.python)):
-        if value is not None:
-            raise UsageError(
-                f"runtime.env.{name}={value}: evaluations run their environments in child "
-                "processes of this interpreter only; leave it null",
-                code="env",
-            )
+    # Where a worker simulates, it answers for its own machine.
+    return Prepared(point, manifest, "" if elsewhere else resolve_gl(point.runtime.gl))
 
 
 def require_assets(point: Point) -> None:

@@ -94,6 +94,14 @@ class ChildProcess:
             except ProcessLookupError:
                 return  # it ended in between
 
+    def terminate(self) -> None:
+        """Ask it to end; harmless when it has ended."""
+        if not self._over.is_set():
+            try:
+                os.kill(self.pid, signal.SIGTERM)
+            except ProcessLookupError:
+                return  # it ended in between
+
     def ending(self) -> str:
         """Say how it ended, such as ``killed by SIGSEGV``."""
         if self._status is None:
