@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from robogate.benches.dual_arm.robot import FINGERS, JOINTS, WRIST
-from robogate.benches.dual_arm.scene_model import BARS, BUTTON, POT
+from robogate.benches.dual_arm.scene_model import BARS, BELL, BUTTON, POT
 from robogate.errors import RunError
 from robogate.scenes.dual_arm_spec import SIDES
 
@@ -24,6 +24,9 @@ class Indices:
         fingers: Geoms of each arm's two fingers.
         button: Geom of the button, or −1.
         bars: Geom of each arm's handle, or −1.
+        bell: Body of the bell, or −1.
+        button_qpos: Position address of the button, or −1.
+        pot_qpos: Position address of the pot, or −1.
     """
 
     def __init__(self, model: Any) -> None:
@@ -55,6 +58,7 @@ class Indices:
         }
         self.button = find(kinds.mjOBJ_GEOM, BUTTON, optional=True)
         self.bars = {side: find(kinds.mjOBJ_GEOM, BARS[side], optional=True) for side in SIDES}
+        self.bell = find(kinds.mjOBJ_BODY, BELL, optional=True)
         button = find(kinds.mjOBJ_JOINT, BUTTON, optional=True)
         pot = find(kinds.mjOBJ_JOINT, POT, optional=True)
         self.button_qpos = -1 if button < 0 else int(model.jnt_qposadr[button])

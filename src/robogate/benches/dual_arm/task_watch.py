@@ -10,7 +10,7 @@ from robogate.benches.dual_arm.names import Indices
 from robogate.records.dual_arm_judge import is_lifted
 from robogate.records.observation import FloatArray
 from robogate.scenes.dual_arm_config import DualArmBench
-from robogate.scenes.dual_arm_spec import SIDES, DualArmScene, button_top
+from robogate.scenes.dual_arm_spec import SIDES, DualArmScene
 
 
 class TaskWatch:
@@ -103,8 +103,10 @@ class TaskWatch:
         return tuple(float(v) for v in self._data.qpos[address : address + 7])
 
     def _object_pose(self) -> tuple[float, ...]:
-        bell = self._scene.bell
-        return self._pot_pose() if bell is None else (*bell.position, *bell.orientation)
+        if self._scene.bell is None:
+            return self._pot_pose()
+        body = self._indices.bell
+        return (*self._data.xpos[body].tolist(), *self._data.xquat[body].tolist())
 
     def _distance(self, side: str) -> float:
         """From a gripper's tip to the button's top, or to the middle of its own handle's bar."""
@@ -112,8 +114,8 @@ class TaskWatch:
 
         tip = self._data.site_xpos[self._indices.tip[side]]
         if self._scene.bell is not None:
-            goal = np.array(button_top(self._scene.bell))
-            goal[2] -= self._depth()
+            goal = np.array(self._data.geom_xpos[self._indices.button])
+            goal[2] += self._model.geom_size[self._indices.button, 1]
         else:
             goal = self._data.geom_xpos[self._indices.bars[side]]
         away = np.zeros(3)
