@@ -15,8 +15,8 @@ from robogate.evidence.bundle import BUNDLE, RESULT_FOLDER
 from robogate.evidence.files import RESULT, Unreadable
 from robogate.evidence.keys import load_public_key
 from robogate.evidence.qualification import DOCUMENT, verify_qualification
-from robogate.evidence.report import Check, Means, Report
-from robogate.evidence.statement import MEASURED
+from robogate.evidence.report import Report
+from robogate.evidence.report_text import as_text
 from robogate.evidence.validator import validate_run
 from robogate.evidence.verify_bundle import verify_bundle
 
@@ -142,78 +142,3 @@ def as_json(report: Report, replayed: Any = None) -> dict[str, Any]:
         "faults": [{"path": fault.path, "message": fault.message} for fault in report.faults],
         "replay": None if replayed is None else replayed.as_json(),
     }
-
-
-def as_text(report: Report) -> str:
-    """The report for people: a line for each check, then what it comes to."""
-    width = max((len(check.name) for check in report.checks), default=0)
-    lines = [f"{report.kind} {report.subject}"]
-    signature = report.about.get("signature")
-    for check in report.checks:
-        means = check.means.value
-        if check.means is Means.HASHED and signature == "valid":
-            means = "hash, sign."
-        lines.append(
-            f"  {check.name:<{width}}  {means:<11}  {check.count:>6}  {_verdict(check, signature)}"
-        )
-    lines.extend(_headline(report))
-    hashed = [check.name for check in report.checks if check.means is Means.HASHED]
-    if report.holds and hashed:
-        lines.extend(_protection(signature))
-    count = len(report.faults)
-    lines.append("holds" if report.holds else f"does not hold: {count} fault{'s' * (count != 1)}")
-    return "\n".join(lines)
-
-
-def _verdict(check: Check, signature: str | None) -> str:
-    if not check.holds:
-        return f"{len(check.faults)} FAULTS"
-    if check.means is Means.HASHED:
-        return "present"
-    if check.means is Means.SIGNED and signature != "valid":
-        return str(signature).upper()
-    return "holds"
-
-
-def _protection(signature: str | None) -> list[str]:
-    """What stands behind the values that nothing can recompute."""
-    if signature is None:
-        text = "observed once; its hash shows a later change, nothing here recomputes it"
-        return [f"'hash only': {text}"]
-    measured = "; ".join(MEASURED)
-    if signature == "valid":
-        text = "measured once, protected by hash and signature only; nothing here recomputes"
-        return [f"'hash, sign.': {text}: {measured}"]
-    text = f"measured once, and the signature is {signature}: whoever has the files can change"
-    return [f"'hash only': {text}: {measured}"]
-
-
-def _headline(report: Report) -> list[str]:
-    about = report.about
-    if "contract_sha256" not in about and report.kind != "qualification" or not about:
-        return ["  not decoded any further"]
-    if report.kind == "qualification":
-        runs = ", ".join(f"{name} {score}" for name, score in about["controls"].items())
-        return [f"status {about['status']}: {runs}", f"qualification {about['qualification_id']}"]
-    counts = (
-        f"status {about['status']}: {about['successes']} successes of {about['scored']} scored, "
-        f"{about['errored']} errored, {about['not_started']} not started"
-    )
-    lines = [counts, f"contract {about['contract_sha256']}"]
-    if report.kind == "bundle":
-        lines.extend(_bundle_lines(about))
-    return [*lines, about["scope"]]
-
-
-def _bundle_lines(about: dict[str, Any]) -> list[str]:
-    lines = [f"qualification {about['qualification_id']}"]
-    if about.get("declared"):
-        lines.append(f"DECLARED by the policy server, not measured: {', '.join(about['declared'])}")
-    if about.get("dirty"):
-        revision = str(about["source_revision"])[:12]
-        lines.append(
-            f"harness source: {revision} with changes; its hash is the qualified harness's"
-        )
-    role = "a harness control, never ranked" if about.get("role") == "control" else "a policy"
-    signer = f", key {about['signed_by']}" if about["signed_by"] else ""
-    return [*lines, f"bundle {about['bundle']}: {role}", f"signature {about['signature']}{signer}"]
