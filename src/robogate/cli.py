@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "qualify": ("robogate.runs.qualify", "judge the controls and write a qualification"),
     "promote": ("robogate.evidence.promote_cli", "put a qualified run on a board, as a bundle"),
     "keygen": ("robogate.evidence.keygen_cli", "make the key pair that signs bundles"),
-    "diff": ("robogate.reports.diff_cli", "compare two; say whether the scores may be"),
+    "diff": ("robogate.reports.diff_cli", "compare two results, where their contracts allow it"),
     "serve": ("robogate.worker.serve_cli", "put a robot behind HTTP"),
     "manifest": ("robogate.runs.manifest", "check or write the scenario manifests"),
     "assets": ("robogate.runs.assets", "rebuild and check the pinned files in data/"),
