@@ -1,4 +1,4 @@
-"""Task facts of the pick-and-place benches: what the success state machine judges.
+"""Task facts of the benches: what their success state machines judge.
 
 An environment measures them after the last physics step of every action; a trace stores them, so
 that anyone can judge again.
@@ -6,7 +6,8 @@ that anyone can judge again.
 
 from __future__ import annotations
 
-#: Order of the fact vector. Positions in the world frame, m; speeds m/s; flags 0.0 or 1.0.
+#: Order of the fact vector of the pick-and-place benches. Positions in the world frame, m; speeds
+#: m/s; flags 0.0 or 1.0.
 PNP_FACTS = (
     "object_x",
     "object_y",

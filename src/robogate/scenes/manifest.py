@@ -6,6 +6,7 @@ with its own hash, and whoever holds the bench's configuration resolves it again
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -109,11 +110,7 @@ def generate(name: str, bench: str, task: str, rows: Iterable[Row], resolve: Res
             )
         )
     manifest = Manifest("robogate.manifest/1", name, bench, task, tuple(scenarios), "")
-    return Manifest(**{**_shallow(manifest), "sha256": self_hash(encode(manifest))})
-
-
-def _shallow(manifest: Manifest) -> dict[str, Any]:
-    return {name: getattr(manifest, name) for name in manifest.__dataclass_fields__}
+    return dataclasses.replace(manifest, sha256=self_hash(encode(manifest)))
 
 
 def manifest_text(manifest: Manifest) -> str:
