@@ -6,7 +6,7 @@ import numpy as np
 
 from robogate.records.benches import BenchRules
 from robogate.records.contract import FrozenContract
-from robogate.records.digests import EXECUTED, REFUSED, STOPPED, Trace, trace_dtype, trace_row
+from robogate.records.digests import EXECUTED, REFUSED, STOPPED, Trace, trace_row
 from robogate.records.observation import FloatArray, Observation
 
 
@@ -22,12 +22,8 @@ class TraceBuilder:
     """
 
     def __init__(self, frozen: FrozenContract, rules: BenchRules) -> None:
-        dtype = trace_dtype(
-            action=len(frozen.bench.action.names),
-            state=sum(rules.state.values()),
-            facts=len(rules.facts),
-        )
-        self._rows: Trace = np.zeros(frozen.budget.max_actions + 1, dtype)
+        rows = frozen.budget.max_actions + 1
+        self._rows: Trace = np.zeros(rows, rules.trace_dtype(frozen.bench))
         self._count = 0
 
     def __len__(self) -> int:

@@ -28,7 +28,6 @@ from robogate.records.digests import (
     parse_trace,
     read_bounded,
     trace_chain,
-    trace_dtype,
 )
 from robogate.records.result import Episode
 from robogate.scenes.manifest import Scenario
@@ -53,15 +52,6 @@ class TraceFacts:
     stopped: bool
     judgement: Judgement
     early: bool
-
-
-def row_type(bound: Bound) -> np.dtype[Any]:
-    """Row type of the traces under a contract."""
-    return trace_dtype(
-        action=len(bound.frozen.bench.action.names),
-        state=sum(bound.rules.state.values()),
-        facts=len(bound.rules.facts),
-    )
 
 
 def check_trace(
@@ -94,7 +84,7 @@ def check_trace(
     # The name is derived before it is used: no document chooses which file is read.
     section = ledger.section("traces: file, hash and row type", Means.RECOMPUTED)
     section.equal(f"{at}.trace_file", attestation.trace_file, name)
-    kind = row_type(bound)
+    kind = bound.rules.trace_dtype(bound.frozen.bench)
     rows = bound.frozen.budget.max_actions + 1
     try:
         data = read_bounded(folder / name, max_bytes=rows * kind.itemsize + 65536)

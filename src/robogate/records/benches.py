@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from robogate.contract.schema import Bench, Renderer
 from robogate.contract.strict import Fault
@@ -27,6 +27,9 @@ from robogate.scenes.pnp_check import check_bench, check_scene
 from robogate.scenes.pnp_config import PnpBench
 from robogate.scenes.pnp_readback import ReadbackExpectation, expected_readback
 from robogate.scenes.spec import PnpScene
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["BenchRules", "Expectation", "Judgement", "Tracker", "bench_kinds", "bench_rules"]
 
@@ -76,6 +79,15 @@ class BenchRules:
     tracker: Callable[[Any, Any], Tracker]
     check: Callable[[Any, Renderer], list[Fault]]
     check_scene: Callable[[Any], list[Fault]]
+
+    def trace_dtype(self, bench: Bench) -> np.dtype[Any]:
+        """Row type of the traces under a contract's bench."""
+        # A contract is composed without numpy.
+        from robogate.records.digests import trace_dtype
+
+        return trace_dtype(
+            action=len(bench.action.names), state=sum(self.state.values()), facts=len(self.facts)
+        )
 
     def judge(self, bench: Bench, scene: Any, facts: Any) -> Judgement:
         """Judge a whole episode.

@@ -28,7 +28,6 @@ from robogate.records.digests import (
     REFUSED,
     Trace,
     load_trace,
-    trace_dtype,
     trace_row,
 )
 from robogate.records.environment import Environment, Registration
@@ -165,10 +164,7 @@ class _Job:
         self._queue: queue.SimpleQueue[Episode] = queue.SimpleQueue()
         for episode in episodes:
             self._queue.put(episode)
-        rules = bench_rules(frozen.bench.kind)
-        self._dtype = trace_dtype(
-            len(frozen.bench.action.names), sum(rules.state.values()), len(rules.facts)
-        )
+        self._dtype = bench_rules(frozen.bench.kind).trace_dtype(frozen.bench)
         self._lock = threading.Lock()
         self._done = 0
         self.actions = 0
