@@ -31,8 +31,7 @@ class EpisodeSink(Protocol):
 
         Args:
             scenario: Of the episode.
-            observation: Its arrays are not to be written, and to be copied where they are kept: an
-                environment may use its buffers again.
+            observation: May be kept; its arrays are not to be written.
             action: That led to it; None for observation 0.
         """
         ...

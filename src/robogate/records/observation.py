@@ -43,6 +43,9 @@ class Evaluator:
 class Observation:
     """One observation, taken after the last physics step of its own action.
 
+    Its arrays are its own: an environment makes new ones for every observation, because whoever
+    records it may still read them when the next one is made.
+
     Attributes:
         protocol_version: Of the bench's observation and action protocol.
         episode_id: Names the episode; new at every reset.
