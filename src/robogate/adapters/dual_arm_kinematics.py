@@ -22,8 +22,6 @@ _DAMPING = 1e-3
 _POSITION_TOLERANCE = 1e-6  # m
 _ROTATION_TOLERANCE = 1e-5  # rad
 _LARGEST_STEP = 0.4  # rad, of one joint in one iteration
-#: A quaternion stays of unit length over six products by far more than any tolerance here.
-_HALF = 0.5
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class ArmKinematics:
         frames, pose = [], self._base
         for joint, angle in zip(self._joints, joints):
             offset = rotate(pose.orientation, joint.origin)
-            half = _HALF * angle
+            half = 0.5 * angle
             sine = math.sin(half)
             x, y, z = joint.axis
             turn = (math.cos(half), x * sine, y * sine, z * sine)

@@ -7,7 +7,7 @@ acceleration that the contract allows each joint, times a share that keeps the c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from robogate.adapters.dual_arm_kinematics import ArmKinematics, Joints, Pose
 from robogate.adapters.rotations import multiply
@@ -174,6 +174,3 @@ def _joints(command: Command, side: str) -> Command:
 def _moved(pose: Pose, lift: Vec3, share: float) -> Pose:
     x, y, z = (p + share * c for p, c in zip(pose.position, lift))
     return Pose((x, y, z), pose.orientation)
-
-
-Maker = Callable[[Command], "list[Command] | None"]
