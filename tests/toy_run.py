@@ -14,6 +14,7 @@ from robogate.episodes.journal_writer import create_journal, resume_journal
 from robogate.episodes.parallel import RunSetup, run_episodes
 from robogate.episodes.resume import settle
 from robogate.episodes.sinks import SinkFanOut
+from robogate.errors import Terminated
 from robogate.records.result import Episode
 from toy_world import ToyOracle, World, make_world
 
@@ -74,5 +75,8 @@ def announce_workers(environments: list[Any]) -> None:
 
 
 if __name__ == "__main__":
-    done = go(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
+    try:
+        done = go(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
+    except Terminated as exc:
+        sys.exit(exc.status)
     print("done", *(e.outcome for e in done), flush=True)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from robogate import __version__
-from robogate.errors import RobogateError, UsageError, nearest
+from robogate.errors import RobogateError, Terminated, UsageError, nearest
 
 #: Every verb: the module whose ``main(argv) -> int`` runs it, and a line of help.
 VERBS: dict[str, tuple[str, str]] = {
@@ -85,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 valid and nothing errored, 2 bad request, 3 errored or does not hold,
-        130 interrupted. Anything unforeseen is raised, which Python turns into a traceback and 1.
+        130 interrupted, 143 terminated. Anything unforeseen is raised, which Python turns into a
+        traceback and 1.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -107,6 +108,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("robogate: interrupted", file=sys.stderr)
         return 130
+    except Terminated as exc:
+        print("robogate: terminated", file=sys.stderr)
+        return exc.status
     except BrokenPipeError:
         # Whoever read our output has gone; leave without a second error at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -77,11 +77,27 @@ class EpisodeError(RobogateError):
     Codes in use: ``inference_exception``, ``inference_timeout``, ``connection_lost``,
     ``bad_reply``, ``action_type``, ``action_shape``, ``action_not_finite``,
     ``action_out_of_range``, ``out_of_order``, ``empty_chunk``, ``reset_failed``,
-    ``simulator_nan``, ``environment_exception``, ``worker_died``, ``worker_timeout``, ``interrupted``.
+    ``simulator_nan``, ``environment_exception``, ``worker_died``, ``worker_timeout``,
+    ``interrupted``.
     """
 
     exit_code = 3
     default_code = "episode"
+
+
+class Terminated(BaseException):
+    """The process was asked to terminate.
+
+    Neither an error nor a `SystemExit`: a policy that calls `sys.exit` is at fault, and this must
+    not be taken for it.
+
+    Args:
+        number: Of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = 128 + number
 
 
 def nearest(name: str, valid: Iterable[str], limit: int = 3) -> str:

@@ -46,7 +46,7 @@ class Unprintable(Exception):
     [
         (ValueError("bad\nvery"), "x raised ValueError: bad"),
         (SystemExit(3), "x raised SystemExit: 3"),
-        (KeyboardInterrupt(), "x raised KeyboardInterrupt: "),
+        (KeyboardInterrupt(), "x raised KeyboardInterrupt"),
         (Unprintable(), "x raised Unprintable: (its message cannot be printed)"),
     ],
 )

@@ -67,12 +67,30 @@ def _parse(text: str, loader: ConfigLoader) -> Override:
     except HydraException as exc:
         reason = str(exc).splitlines()[0].removeprefix("LexerNoViableAltException: ")
         where = "" if reason == text else f": {reason}"
-        raise ConfigError(f"'{text}' is not in Hydra's override syntax{where}") from exc
+        raise ConfigError(
+            f"'{text}' is not in Hydra's override syntax{where}{_quoted(text, loader)}"
+        ) from exc
     if key in ALL_GROUPS and not override.is_sweep_override():
         if not isinstance(override.value(), str):
             hint = nearest("", loader.get_group_options(key))
             raise ConfigError(f"'{text}': expected the name of one {key}; {hint}")
     return override
+
+
+def _quoted(text: str, loader: ConfigLoader) -> str:
+    """How to write what is fine in quotes, such as a path with a space or an accent; else empty."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    key, _, value = text.partition("=")
+    quoted = f"{key}='{value}'"
+    if key in ALL_GROUPS or "'" in value:
+        return ""
+    try:
+        OverridesParser.create(config_loader=loader).parse_overrides([quoted])
+    except HydraException:
+        return ""
+    return f'; quote the value: "{quoted}"'
 
 
 def _refuse_overlaps(keys: Sequence[str]) -> None:

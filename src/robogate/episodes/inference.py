@@ -100,7 +100,7 @@ def describe_exception(exc: BaseException) -> str:
         text = str(exc)
     except Exception:
         text = "(its message cannot be printed)"
-    return f"{type(exc).__name__}: {text}".splitlines()[0][:300]
+    return f"{type(exc).__name__}: {text}".splitlines()[0].removesuffix(": ")[:300]
 
 
 def _work(calls: queue.SimpleQueue[Any]) -> None:

@@ -6,6 +6,7 @@ import fcntl
 import logging
 import os
 import threading
+import weakref
 from pathlib import Path
 
 from robogate.contract.files import fsync_directory
@@ -45,6 +46,7 @@ class Journal:
         self._size = contents.whole_bytes
         self._broken = False
         self._lock = threading.Lock()
+        _close_in_forks(self)
 
     def started(self, scenario: Scenario) -> None:
         """A scenario is about to be reset."""
@@ -64,6 +66,12 @@ class Journal:
             if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None
+
+    def abandon(self) -> None:
+        """Let go of the file in a process that was forked from the one that writes it."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def _append(self, entry: Entry) -> None:
         with self._lock:
@@ -90,6 +98,18 @@ class Journal:
             os.ftruncate(descriptor, self._size)
         except OSError as exc:
             log.warning("%s: a torn line stays at its end (%s)", self._path, exc.strerror)
+
+
+def _close_in_forks(journal: Journal) -> None:
+    """A policy's forked helper may outlive the run; it must neither write nor lock its journal."""
+    reference = weakref.ref(journal)
+
+    def close() -> None:
+        held = reference()
+        if held is not None:
+            held.abandon()
+
+    os.register_at_fork(after_in_child=close)
 
 
 def create_journal(path: Path, header: Header) -> Journal:

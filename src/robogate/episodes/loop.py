@@ -7,6 +7,7 @@ the episode is its record.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import deque
@@ -31,6 +32,8 @@ from robogate.records.observation import Evaluator, FloatArray, Observation
 from robogate.records.policy import Stop
 from robogate.records.result import Ending, EpisodeTiming
 from robogate.scenes.manifest import Scenario
+
+log = logging.getLogger(__name__)
 
 _REASON_LENGTH = 300
 
@@ -68,6 +71,8 @@ def run_episode(
         try:
             return episode.end(episode.play())
         except EpisodeError as exc:
+            # The record holds one line; where in a policy it came from is for the log.
+            log.warning("scenario %s: %s", scenario.id, exc.message, exc_info=exc.__cause__)
             return episode.end("error", exc)
         finally:
             episode.policy.close()

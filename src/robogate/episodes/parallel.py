@@ -25,7 +25,7 @@ from robogate.episodes.journal_writer import Journal
 from robogate.episodes.loop import run_episode
 from robogate.episodes.record import TRACES, EpisodeRun
 from robogate.episodes.sinks import SinkFanOut
-from robogate.errors import RunError
+from robogate.errors import RunError, Terminated
 from robogate.records.benches import bench_rules
 from robogate.records.contract import FrozenContract
 from robogate.records.digests import registration_sha256
@@ -91,7 +91,7 @@ def run_episodes(
     Raises:
         RunError: The run is invalid; whatever was running has been stopped.
         KeyboardInterrupt: As it came; the journal can be resumed.
-        SystemExit: The process was asked to terminate; likewise.
+        Terminated: The process was asked to terminate; likewise.
     """
     if not scenarios:
         return []
@@ -103,7 +103,7 @@ def run_episodes(
         )
     keep_freed_memory()
     crew = _Crew(scenarios, setup, min(workers, len(scenarios)))
-    with _terminate_as_exit():
+    with terminate_in_order():
         try:
             crew.run()
         finally:
@@ -267,14 +267,18 @@ class _Crew:
 
 
 @contextmanager
-def _terminate_as_exit() -> Iterator[None]:
-    """Let SIGTERM end the run in order: its children too, and the journal between two lines."""
+def terminate_in_order() -> Iterator[None]:
+    """Let SIGTERM end the run in order: its children too, and the journal between two lines.
+
+    Raises:
+        Terminated: The process was asked to terminate.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        raise Terminated(number)
 
     before = signal.signal(signal.SIGTERM, terminate)
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robogate.config.compose import Point
+from robogate.reports.standard_output import summary_alone
 from robogate.reports.tables import Point as Row
 from robogate.reports.tables import point_of
 from robogate.reports.terminal import TerminalReporter
@@ -40,7 +41,13 @@ def main(points: Sequence[Point], *, json_output: bool) -> int:
     Raises:
         UsageError: A point cannot be run as asked. Points that were run before are shown first.
     """
-    terminal = TerminalReporter(json_only=json_output)
+    if json_output:
+        with summary_alone() as stream:
+            return _evaluate(points, TerminalReporter(json_only=True, stdout=stream))
+    return _evaluate(points, TerminalReporter())
+
+
+def _evaluate(points: Sequence[Point], terminal: TerminalReporter) -> int:
     results = _Results()
     many = len(points) > 1
     group = f"multirun-{secrets.token_hex(4)}" if many else None

@@ -23,8 +23,9 @@ from robogate.contract.files import write_atomic, write_json
 from robogate.contract.identity import Identity
 from robogate.contract.strict import encode
 from robogate.episodes.clock import utc_now
-from robogate.episodes.journal import Header
-from robogate.errors import EvidenceError, RunError, UsageError
+from robogate.episodes.journal import Header, read_journal
+from robogate.episodes.parallel import terminate_in_order
+from robogate.errors import RunError, UsageError
 from robogate.evidence.assemble import assemble_result, write_result
 from robogate.evidence.files import CONTRACT, IDENTITY, JOURNAL, MANIFEST
 from robogate.records.result import Episode
@@ -82,8 +83,9 @@ def evaluate(points: Sequence[Point], watchers: WatcherFactory) -> list[RunOutco
         UsageError: A point cannot be run as asked; nothing was run if it could be known before.
         EvidenceError: The journal of a resumed run does not hold.
     """
-    prepared = [prepare(point) for point in points]
-    return [_Run(item, Reporters(watchers(item.point))).run() for item in prepared]
+    with terminate_in_order():
+        prepared = [prepare(point) for point in points]
+        return [_Run(item, Reporters(watchers(item.point))).run() for item in prepared]
 
 
 class _Run:
@@ -110,13 +112,15 @@ class _Run:
             stack.enter_context(logging_to(self._folder))
             try:
                 result = self._evaluate(stack)
-            except (UsageError, EvidenceError):
+            except OSError as exc:
+                self._remove_unused()
+                raise unwritable(self._folder, exc, begun=self._begun) from exc
+            except BaseException:
                 self._remove_unused()
                 raise
-            except OSError as exc:
-                raise unwritable(self._folder, exc) from exc
-            if self._runtime.link_latest:
-                link_latest(self._folder)
+            problem = link_latest(self._folder) if self._runtime.link_latest else None
+            if problem is not None:
+                self._reporters.warning(problem)
             self._reporters.run_finished(result, self._folder)
         return RunOutcome(self._folder, result)
 
@@ -133,15 +137,19 @@ class _Run:
         )
         return create_run_folder(OUTPUTS / name)
 
+    @property
+    def _begun(self) -> bool:
+        """Whether there is a journal, with which the run can be resumed."""
+        return (self._folder / JOURNAL).exists()
+
     def _remove_unused(self) -> None:
         """Remove the folder of a run that never started a scenario."""
-        if not self._resuming and not (self._folder / JOURNAL).exists():
+        if not self._begun:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _evaluate(self, stack: ExitStack) -> dict[str, Any]:
         if not self._resuming:
-            write_json(self._folder / CONTRACT, self._frozen.document)
-            write_atomic(self._folder / MANIFEST, manifest_text(self._manifest).encode("utf-8"))
+            self._write_bound()
         logs = self._folder / WORKER_LOGS
         logs.mkdir(exist_ok=True)
         place = self._prepared.place(logs)
@@ -155,11 +163,13 @@ class _Run:
             worker = dict(first.identity())
             identity = measure(self._point, policy, worker)
         except RunError as exc:
+            self._require_over(exc)
             # Nothing was started, so there is no journal: the result alone says why.
             return self._write(measure(self._point, policy, worker), (), exc)
         if self._resuming:
             require_same_identity(self._folder, identity)
-        write_json(self._folder / IDENTITY, encode(identity))
+        else:
+            write_json(self._folder / IDENTITY, encode(identity))
         qualification = qualification_of(self._point, self._manifest, identity)
         try:
             episodes = play(
@@ -173,8 +183,25 @@ class _Run:
         except RunError as exc:
             if exc.code == "journal":
                 raise UsageError(exc.message, code="journal") from exc
+            self._require_over(exc)
             return self._write(identity, (), exc, qualification)
         return self._write(identity, episodes, None, qualification)
+
+    def _require_over(self, error: RunError) -> None:
+        """Leave a resumed run as it was, unless the error is about what it has recorded.
+
+        A policy that cannot be loaded today invalidates nothing of what was done yesterday.
+
+        Raises:
+            RunError: The same, with what to do.
+        """
+        if not self._resuming or read_journal(self._folder / JOURNAL).failed is not None:
+            return
+        raise RunError(
+            f"{error.message}; the interrupted run is kept as it was: put this right and go on "
+            f"with runtime.resume={self._runtime.resume}",
+            code=error.code,
+        ) from error
 
     def _open_journal(self, identity: Identity) -> JournalledRun:
         header = Header(
@@ -188,7 +215,13 @@ class _Run:
             return begin_run(self._folder, header, self._scenarios)
         resumed = resume_run(self._folder, header, self._scenarios, self._reporters.warning)
         self._run_id, self._started_at = resumed.run_id, resumed.started_at
+        self._write_bound()
         return resumed
+
+    def _write_bound(self) -> None:
+        """What the run is bound to; a journal holds its hashes, so it can be written again."""
+        write_json(self._folder / CONTRACT, self._frozen.document)
+        write_atomic(self._folder / MANIFEST, manifest_text(self._manifest).encode("utf-8"))
 
     def _write(
         self,

@@ -59,29 +59,45 @@ def create_run_folder(path: Path) -> Path:
     return folder
 
 
-def unwritable(path: Path, exc: OSError) -> UsageError:
-    """One clear line for a folder that cannot be written."""
+def unwritable(path: Path, exc: OSError, *, begun: bool = False) -> UsageError:
+    """One clear line for a folder that cannot be written.
+
+    Args:
+        path: The folder.
+        exc: What the system said.
+        begun: Whether a journal is in it, so that nothing is lost.
+    """
     reason = {
         errno.ENOSPC: "no space left on the device",
         errno.EROFS: "the file system is read-only",
         errno.EACCES: "permission denied",
         errno.EDQUOT: "the disk quota is used up",
     }.get(exc.errno or 0, exc.strerror or str(exc))
+    remedy = (
+        f"put that right and go on with runtime.resume={path}"
+        if begun
+        else "choose another with runtime.output_dir=DIR"
+    )
     return UsageError(
-        f"output folder '{path}' cannot be written: {reason}; "
-        "choose another with runtime.output_dir=DIR",
-        code="output_dir",
+        f"output folder '{path}' cannot be written: {reason}; {remedy}", code="output_dir"
     )
 
 
-def link_latest(folder: Path) -> None:
-    """Point ``latest`` beside the run folder at it, atomically."""
+def link_latest(folder: Path) -> str | None:
+    """Point ``latest`` beside the run folder at it, atomically.
+
+    Returns:
+        Why it does not point there, one line; None where it does. A run is complete without it.
+    """
     link = folder.parent / "latest"
+    if link.exists() and not link.is_symlink():
+        # Somebody's own file of that name is left alone.
+        return f"'{link}' is no link, so it does not lead to this run; move it away"
     temporary = folder.parent / f".latest.{secrets.token_hex(4)}"
-    temporary.symlink_to(folder.name)
     try:
-        if link.exists() and not link.is_symlink():
-            return  # somebody's own file of that name is left alone
+        temporary.symlink_to(folder.name)
         temporary.replace(link)
-    finally:
+    except OSError as exc:
         temporary.unlink(missing_ok=True)
+        return f"'{link}' does not lead to this run ({exc.strerror or exc})"
+    return None

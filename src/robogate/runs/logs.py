@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from robogate.runs.folder import LOG
+
+
+class _RunLog(logging.FileHandler):
+    """A log that a full disk cannot turn into a traceback: the run has its own words for that."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Show the line where people see it, once the file takes no more."""
+        print(f"robogate: {self.format(record)}", file=sys.stderr)
+
+    def close(self) -> None:
+        """Close the file; what the disk refuses of it was shown already."""
+        try:
+            super().close()
+        except OSError as exc:
+            print(f"robogate: {self.baseFilename} is cut short ({exc.strerror})", file=sys.stderr)
 
 
 @contextmanager
@@ -18,7 +34,7 @@ def logging_to(folder: Path) -> Iterator[None]:
         OSError: The file cannot be opened.
     """
     logger = logging.getLogger("robogate")
-    handler = logging.FileHandler(folder / LOG, encoding="utf-8")
+    handler = _RunLog(folder / LOG, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     before, propagate = logger.level, logger.propagate
     logger.addHandler(handler)

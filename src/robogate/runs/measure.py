@@ -98,11 +98,17 @@ def require_same_identity(folder: Path, now: Identity) -> None:
         now: As measured now.
 
     Raises:
-        UsageError: Harness, adapter, policy source or checkpoint differ; the message says where.
+        UsageError: Harness, adapter, policy source or checkpoint differ, or nothing says what
+            they were; the message says where.
         EvidenceError: The stored identity cannot be read.
     """
     if not (folder / IDENTITY).exists():
-        return  # interrupted before anything was started
+        # It is written before the journal is, so somebody has removed it.
+        raise UsageError(
+            f"runtime.resume={folder}: {IDENTITY} is missing, so nothing says with what the run "
+            "was begun; restore the file, or start a new run",
+            code="resume",
+        )
     before = decode_identity(read_json(folder / IDENTITY))
     changed = [
         field

@@ -9,9 +9,9 @@ from robogate.config.compose import Point
 from robogate.contract.assets import load_inventory, verify_tree
 from robogate.contract.layout import manifests_dir
 from robogate.errors import UsageError
-from robogate.evidence.files import JOURNAL, RESULT
 from robogate.runs.environment import Place, resolve_gl
 from robogate.runs.qualified import require_qualified
+from robogate.runs.resume import require_resumable
 from robogate.scenes.manifest import Manifest, load_manifest
 from robogate.worker.pipe import Deadlines
 
@@ -80,24 +80,4 @@ def require_assets(point: Point) -> None:
         raise UsageError(
             f"asset {faults[0]}{more}; rebuild the pinned files with: robogate assets --force",
             code="asset_changed",
-        )
-
-
-def require_resumable(folder: Path) -> None:
-    """Refuse to resume what never started or has ended.
-
-    Raises:
-        UsageError: No journal, or a result is there already.
-    """
-    if not (folder / JOURNAL).is_file():
-        raise UsageError(
-            f"runtime.resume={folder}: no {JOURNAL} in it; give the folder of a run that was "
-            "interrupted",
-            code="resume",
-        )
-    if (folder / RESULT).exists():
-        raise UsageError(
-            f"runtime.resume={folder}: the run has ended and {RESULT} is written; nothing is left "
-            "to do",
-            code="resume",
         )
