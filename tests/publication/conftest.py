@@ -13,7 +13,13 @@ from typing import Any
 
 import pytest
 
-from robogate.contract.identity import AdapterIdentity, Identity, PolicyIdentity, assemble_identity
+from robogate.contract.identity import (
+    AdapterIdentity,
+    CheckpointIdentity,
+    Identity,
+    PolicyIdentity,
+    assemble_identity,
+)
 from robogate.contract.schema import PythonAdapter
 from robogate.evidence.keys import create_keys, load_private_key, load_public_key
 from robogate.evidence.promotion import promote
@@ -107,7 +113,9 @@ class PolicySpec(synthetic.Spec):  # type: ignore[misc, name-defined]
                 package_sha256="8b" * 32,
                 module_sha256="9c" * 32,
             ),
-            checkpoint=None,
+            checkpoint=None
+            if self.model is None
+            else CheckpointIdentity("measured", "weights", self.model[1], 2, 1000, self.model[2]),
             runner=process,
             worker=process,
         )
@@ -146,9 +154,8 @@ class Boards:
         return self._qualified[name]
 
     def qualification_id(self, folder: Path) -> str:
-        return str(
-            synthetic.json.loads((folder / "qualification.json").read_text())["qualification_id"]
-        )
+        document = json.loads((folder / "qualification.json").read_text())
+        return str(document["qualification_id"])
 
     def run(self, spec: Any, qualification: Path | None = None, videos: bool = False) -> Path:
         """Write a run that is bound to a qualification."""
