@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +56,9 @@ from robogate.scenes.manifest import Manifest, Scenario, generate, select
 from robogate.scenes.pnp_config import PnpBench
 from robogate.scenes.pnp_readback import applied_steps
 from robogate.scenes.recipe import Row
+
+# The library of bad evidence is a package of its own, below this folder.
+sys.path.insert(0, str(Path(__file__).parent))
 
 RULES = bench_rules("pnp")
 BENCH = decode(
@@ -362,3 +367,19 @@ def good_run(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 Writer = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def material(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A qualification, bound runs and promoted bundles. Not to be changed."""
+    from bad.material import make_material
+
+    return make_material(builder, tmp_path_factory.mktemp("material"))
+
+
+@pytest.fixture
+def forger(material: Any, builder: Builder, tmp_path: Path) -> Any:
+    """Edits a copy of a valid bundle, whose rightful key it holds."""
+    from bad.forger import Forger
+
+    return Forger(shutil.copytree(material.bundle, tmp_path / "bundle"), builder, material.key)

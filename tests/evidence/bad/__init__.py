@@ -1,0 +1,1 @@
+"""Bad evidence, made at test time from small valid bundles: a forger, and each kind of fault."""
