@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from robogate.config.compose import Point
-from robogate.contract.identity import Identity
+from robogate.contract.identity import Identity, differences
 from robogate.contract.strict import encode
 from robogate.errors import EvidenceError, UsageError
+from robogate.evidence.files import CONTRACT, read_document
 from robogate.evidence.qualification import require_qualification, verify_qualification
+from robogate.evidence.qualification_record import CONTROLS
 from robogate.scenes.manifest import Manifest
 
 
@@ -26,11 +28,14 @@ def require_qualified(folder: Path, point: Point) -> None:
         report.require()
     except EvidenceError as exc:
         raise UsageError(f"{where}: {exc.message}", code="qualification") from exc
-    covered = str(report.about["harness_contract_sha256"])
-    if covered != point.frozen.harness_sha256:
+    if report.about["harness_contract_sha256"] != point.frozen.harness_sha256:
+        control, _ = CONTROLS[0]
+        qualified = read_document(folder / control / CONTRACT)
+        changed = differences(qualified, point.frozen.document, ignore=("adapter",))
         raise UsageError(
-            f"{where}: it qualifies harness contract {covered[:12]}, this run's is "
-            f"{point.frozen.harness_sha256[:12]}; qualify this one with: dvc repro",
+            f"{where}: it qualifies another harness contract, which differs in "
+            f"{', '.join(changed[:5])}; leave these as they were qualified, or qualify the bench "
+            "with them",
             code="qualification",
         )
 
