@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import logging
@@ -24,6 +25,9 @@ log = logging.getLogger(__name__)
 
 #: A job that takes longer is watched for its client's leaving; most are done before.
 _PATIENCE_S = 0.1
+#: Times the largest body that is read and thrown away, where more is sent than is accepted.
+_DISCARDED = 8
+_DISCARD_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Gate:
                 raise CallError(401, "unauthorized", "a bearer token is needed, and this is not it")
         elif self.loopback and not _is_loopback_host(headers.get("host", "")):
             raise CallError(400, "host", "this worker is for programs on its own machine only")
-        media = headers.get("content-type", "").partition(";")[0].strip().lower()
+        media = _media_type(headers)
         if media not in MEDIA_TYPES:
             raise CallError(
                 400,
@@ -69,7 +73,7 @@ class Gate:
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self.max_body:
             raise self.too_large()
-        return str(media)
+        return media
 
     def too_large(self) -> CallError:
         """The error for a body above the limit."""
@@ -93,11 +97,16 @@ def build_app(
     from starlette.routing import Route
 
     async def rpc(http: HttpRequest) -> Response:
-        reply = media = JSON
+        reply = _accepted(http.headers)
         try:
-            media = gate.admit(http.headers)
-            reply = _accepted(http.headers.get("accept", ""), media)
-            message = load(await _body(http, gate), media)
+            try:
+                media = gate.admit(http.headers)
+                body = await _body(http, gate)
+            except CallError as exc:
+                if exc.status != 408:
+                    await _discard(http, gate)
+                raise
+            message = load(body, media)
             request = read_request(message, contract, offered, reply)
             result = await _result(http, jobs, request)
             return _response(200, {"result": result}, reply)
@@ -115,10 +124,12 @@ def build_app(
         text = f"{http.method} {http.url.path!r:.60}: there are POST /rpc and GET /healthz"
         return _failure(CallError(status, names.get(status, "http"), text), JSON)
 
-    return Starlette(
+    app = Starlette(
         routes=[Route("/rpc", rpc, methods=["POST"]), Route("/healthz", healthz, methods=["GET"])],
         exception_handlers={404: lost, 405: lost},
     )
+    app.router.redirect_slashes = False  # a client that follows one would send a motion again
+    return app
 
 
 async def _body(http: HttpRequest, gate: Gate) -> bytes:
@@ -143,6 +154,25 @@ async def _body(http: HttpRequest, gate: Gate) -> bytes:
     except ClientDisconnect as exc:
         raise CallError(400, "half_body", "the body ended before it was complete") from exc
     return b"".join(parts)
+
+
+async def _discard(http: HttpRequest, gate: Gate) -> None:
+    """Take in what a refused client is still sending, within bounds.
+
+    A connection that is closed while data arrive is reset, and the client never sees why.
+    """
+    left = _DISCARDED * gate.max_body
+
+    async def read() -> None:
+        nonlocal left
+        more = True
+        while more and left > 0:
+            message = await http.receive()
+            left -= len(message.get("body", b""))
+            more = message["type"] == "http.request" and message.get("more_body", False)
+
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(read(), _DISCARD_S)
 
 
 async def _result(http: HttpRequest, jobs: Jobs, request: Request) -> Any:
@@ -184,11 +214,20 @@ async def _left(http: HttpRequest) -> None:
         continue
 
 
-def _accepted(accept: str, media: str) -> str:
+def _accepted(headers: Any) -> str:
     """Media type of the reply: the one that is asked for, else the request's own."""
-    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    named = [name for name in wanted if name in MEDIA_TYPES]
-    return media if not named or media in named else named[0]
+    own = _media_type(headers)
+    wanted = [
+        part.partition(";")[0].strip().lower() for part in headers.get("accept", "").split(",")
+    ]
+    named: list[str] = [name for name in wanted if name in MEDIA_TYPES]
+    if named and own not in named:
+        return named[0]
+    return own if own in MEDIA_TYPES else JSON
+
+
+def _media_type(headers: Any) -> str:
+    return str(headers.get("content-type", "").partition(";")[0].strip().lower())
 
 
 def _failure(error: CallError, media: str) -> Response:

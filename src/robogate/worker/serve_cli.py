@@ -45,7 +45,11 @@ def main(argv: Sequence[str]) -> int:
     if args.parent:
         die_with(args.parent)
     limits = ServeLimits(
-        start_s=args.start_s, reset_s=args.reset_s, step_s=args.step_s, queue=args.queue
+        start_s=args.start_s,
+        reset_s=args.reset_s,
+        step_s=args.step_s,
+        client_s=args.client_s,
+        queue=args.queue,
     )
     contract = contract_of(args.contract)
     embodiment = None if args.embodiment is None else embodiment_of(args.embodiment)
@@ -121,7 +125,12 @@ def _parser() -> argparse.ArgumentParser:
         "--queue", type=_count, default=defaults.queue, metavar="N",
         help="requests that may wait (default: %(default)s)",
     )  # fmt: skip
-    for name, text in (("start", "build the robot"), ("reset", "reset"), ("step", "do any other")):
+    for name, text in (
+        ("start", "build the robot"),
+        ("reset", "reset it"),
+        ("step", "do anything else"),
+        ("client", "wait for the rest of a request"),
+    ):
         parser.add_argument(
             f"--{name}-s", type=_seconds, default=getattr(defaults, f"{name}_s"), metavar="S",
             help=f"longest time to {text} (default: %(default)g)",

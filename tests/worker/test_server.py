@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import HERE, Worker
+from stub_robot import START
+
+from robogate.errors import UsageError
+from robogate.worker import serve_cli
+from robogate.worker.wire import MSGPACK, dump, load
+
+pytest.importorskip("uvicorn", reason="the worker part is not installed")
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    status, errors = made.end()
+    assert status == 0, errors
+
+
+def refuse(*arguments: str) -> str:
+    """A request to serve that is refused before anything is served; return the message."""
+    with pytest.raises(UsageError) as caught:
+        serve_cli.main(arguments)
+    return caught.value.message
+
+
+DESCRIBE = json.dumps({"method": "describe", "arguments": {}}).encode()
+
+
+class TestHttp:
+    def test_ready_line_and_health(self, worker: Worker) -> None:
+        assert worker.ready == {
+            "ready": True, "host": "127.0.0.1", "port": worker.port, "pid": worker.process.pid,
+            "name": "stub-robot", "contract": "native", "protocol_version": 1,
+        }  # fmt: skip
+        status, reply = worker.post(b"", "/healthz", "GET")
+        assert status == 200
+        assert reply == {"status": "ok", "name": "stub-robot", "protocol_version": 1}
+
+    def test_a_result(self, worker: Worker) -> None:
+        assert worker.rpc("describe")["name"] == "stub-robot"
+
+    @pytest.mark.parametrize(
+        ("path", "method", "status"),
+        [
+            ("/", "POST", 404),
+            ("/rpc", "GET", 405),
+            ("/rpc/", "POST", 404),
+            ("/healthz", "POST", 405),
+        ],
+    )
+    def test_another_path_or_method(
+        self, path: str, method: str, status: int, worker: Worker
+    ) -> None:
+        found, reply = worker.post(DESCRIBE, path, method)
+        assert found == status and "POST /rpc" in reply["error"]
+
+    @pytest.mark.parametrize(
+        ("body", "status", "code"),
+        [
+            (b"", 400, "malformed"),
+            (b"{", 400, "malformed"),
+            (b"[" * 100_000, 400, "malformed"),
+            (b"\x80\x04\x95", 400, "malformed"),  # a pickle
+            (b'{"method": "describe", "method": "reset"}', 400, "malformed"),
+            (b'{"method": "describe", "arguments": {"a": NaN}}', 400, "malformed"),
+            (b'{"method": "destroy"}', 404, "unknown_method"),
+            (b'{"method": "call", "arguments": {"name": "x"}}', 404, "unknown_name"),
+            (b'{"method": "reset", "arguments": {"task": 1}}', 422, "bad_arguments"),
+            (b" " * (1 << 21), 413, "too_large"),
+        ],
+    )
+    def test_a_body_that_is_refused(
+        self, body: bytes, status: int, code: str, worker: Worker
+    ) -> None:
+        found, reply = worker.post(body)
+        assert (found, reply["code"]) == (status, code)
+        assert type(reply["error"]) is str and reply["error"]
+
+    def test_a_body_without_a_length_is_bounded_too(self, worker: Worker) -> None:
+        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+            client.sendall(
+                b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n"
+            )
+            part = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+            try:
+                for _ in range(64):
+                    client.sendall(part)
+            except OSError:
+                pass  # it stopped listening, as it may
+            assert b" 413 " in client.recv(4096).splitlines()[0]
+
+    @pytest.mark.parametrize("kind", ["text/plain", "application/x-pickle", "", "application/zip"])
+    def test_another_media_type(self, kind: str, worker: Worker) -> None:
+        status, reply = worker.post(DESCRIBE, Content_Type=kind)
+        assert (status, reply["code"]) == (400, "media_type")
+
+    def test_a_web_page_cannot_reach_it_under_another_name(self, worker: Worker) -> None:
+        for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "[fe80::1]"):
+            status, reply = worker.post(DESCRIBE, Host=host)
+            assert (status, reply["code"]) == (400, "host")
+        for host in ("localhost", f"localhost:{worker.port}", "[::1]:80", "127.0.0.2"):
+            assert worker.post(DESCRIBE, Host=host)[0] == 200
+
+    def test_content_negotiation(self, worker: Worker) -> None:
+        body = dump({"method": "describe", "arguments": {}}, MSGPACK)
+        status, reply = worker.post(body, Content_Type=MSGPACK)
+        assert status == 200 and load(reply, MSGPACK)["result"]["name"] == "stub-robot"
+        status, reply = worker.post(DESCRIBE, Accept=f"text/html, {MSGPACK};q=0.9")
+        assert load(reply, MSGPACK)["result"]["name"] == "stub-robot"
+        status, reply = worker.post(body, Content_Type=MSGPACK, Accept="application/json")
+        assert reply["result"]["name"] == "stub-robot"
+        status, reply = worker.post(b"\xc1", Content_Type=MSGPACK)
+        assert status == 400 and load(reply, MSGPACK)["code"] == "malformed"
+
+    def test_half_a_request_harms_nobody(self, worker: Worker) -> None:
+        halves = []
+        head = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for part in (b"", b"POST /r", head, head + b"Content-Length: 50\r\n\r\n{"):
+            client = socket.create_connection(("127.0.0.1", worker.port), 20)
+            client.sendall(part)
+            halves.append(client)
+        assert worker.rpc("describe")["name"] == "stub-robot"
+        for client in halves[::2]:
+            client.close()
+        assert worker.rpc("describe")["name"] == "stub-robot"
+        for client in halves[1::2]:
+            client.close()
+
+
+class TestToken:
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+    def test_another_interface_needs_one(self, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        for value in (None, ""):
+            monkeypatch.delenv("HARNESS_WORKER_TOKEN", raising=False)
+            if value is not None:
+                monkeypatch.setenv("HARNESS_WORKER_TOKEN", value)
+            message = refuse("--factory", "stub_robot:create", "--host", host, "--port", "0")
+            assert message.startswith(f"--host {host} can be reached from other machines")
+            assert "HARNESS_WORKER_TOKEN" in message
+
+    def test_a_token_is_asked_for(self, start: Callable[..., Worker]) -> None:
+        worker = start("stub_robot:create", "--host", "0.0.0.0", token="s3cret")
+        assert worker.post(b"", "/healthz", "GET")[0] == 200
+        for wrong in ("", "Bearer", "Bearer s3cre", "Bearer s3crets", "Basic s3cret", "s3cret"):
+            status, reply = worker.post(DESCRIBE, **({"Authorization": wrong} if wrong else {}))
+            assert (status, reply["code"]) == (401, "unauthorized")
+            assert "s3cret" not in reply["error"]
+        assert worker.post(DESCRIBE, Authorization="Bearer s3cret", Host="robot.lan")[0] == 200
+        assert worker.post(DESCRIBE, Authorization="bearer  s3cret")[0] == 200
+
+
+class TestQueue:
+    def test_fifty_clients_at_once(self, start: Callable[..., Worker], tmp_path: Path) -> None:
+        log = tmp_path / "motions"
+        options = {"log": str(log), "step_s": 0.02}
+        worker = start("stub_robot:create", "--queue", "20", options=options, folder=tmp_path)
+        episode = worker.begin()
+        gate = threading.Barrier(50)
+
+        def one(_: int) -> Any:
+            gate.wait()
+            return worker.call("tick", episode_id=episode, step=0, command=list(START))
+
+        with ThreadPoolExecutor(50) as pool:
+            answers = list(pool.map(one, range(50)))
+        good = [a for a in answers if type(a) is dict]
+        codes = [a[1]["code"] for a in answers if type(a) is tuple]
+        assert len(good) == 1 and good[0]["executed"]
+        assert set(codes) <= {"out_of_order", "queue_full"} and len(codes) == 49
+        assert codes.count("queue_full") >= 1
+        assert log.read_text() == f"{episode} 0\n"  # whatever was asked how often: one motion
+
+    def test_a_request_whose_client_has_left_is_not_carried_out(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        log = tmp_path / "motions"
+        options = {"log": str(log), "step_s": 0.6}
+        worker = start(options=options, folder=tmp_path)
+        episode = worker.begin()
+
+        def request(step: int) -> bytes:
+            arguments = {"episode_id": episode, "step": step, "command": list(START)}
+            wanted = {"method": "call", "arguments": {"name": "tick", "arguments": arguments}}
+            body = json.dumps(wanted).encode()
+            head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+            return head.encode() + b"Content-Type: application/json\r\n\r\n" + body
+
+        first = socket.create_connection(("127.0.0.1", worker.port), 20)
+        first.sendall(request(0))
+        time.sleep(0.2)
+        second = socket.create_connection(("127.0.0.1", worker.port), 20)
+        second.sendall(request(1))
+        time.sleep(0.2)
+        second.close()
+        assert first.recv(4096).startswith(b"HTTP/1.1 200")
+        assert worker.call("state", episode_id=episode)["step"] == 1
+        assert log.read_text() == f"{episode} 0\n"
+        first.close()
+
+
+class TestEnd:
+    def test_asked_to_end_it_closes_and_leaves_no_child(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        worker = start(options={"child": True}, folder=tmp_path)
+        worker.begin()
+        status, errors = worker.end()
+        assert status == 0
+        child = int(errors.split()[1])
+        assert errors.split()[0] == "child" and not alive(child)
+
+    def test_a_robot_that_cannot_be_closed_does_not_hold_it_up(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        worker = start(options={"child": True}, folder=tmp_path, STUB_CLOSE="spin")
+        began = time.monotonic()
+        status, errors = worker.end()
+        assert status == 1 and "did not end when asked to" in errors
+        assert time.monotonic() - began < 10
+        assert not alive(int(errors.split()[1]))
+
+    def test_a_robot_that_hangs_ends_the_worker(self, start: Callable[..., Worker]) -> None:
+        worker = start("stub_robot:create", "--step-s", "0.5")
+        episode = worker.begin()
+        command = [-0.6, 0, 0, 0]
+        answer = worker.call("tick", episode_id=episode, step=0, command=command)
+        assert answer[0] == 500 and answer[1]["code"] == "worker_timeout"
+        _, errors = worker.process.communicate(timeout=10)
+        assert worker.process.returncode == 1 and "tick: no answer within 0.5 s" in errors
+
+    def test_an_interrupt_ends_it_too(self, start: Callable[..., Worker]) -> None:
+        worker = start()
+        worker.process.send_signal(signal.SIGINT)
+        assert worker.end()[0] == 0
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Worker]:
+    made = Worker("stub_robot:create", "--client-s", "0.5")
+    yield made
+    made.end()
+
+
+def health(client: socket.socket) -> bool:
+    """Ask on an open connection and read the whole reply."""
+    client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    reply = b""
+    while not reply.endswith(b"}"):
+        part = client.recv(4096)
+        if not part:
+            return False
+        reply += part
+    return reply.startswith(b"HTTP/1.1 200")
+
+
+class TestClientsThatAreSlow:
+    @pytest.mark.parametrize(
+        "part",
+        [
+            b"",
+            b"POST /rpc HTTP/1.1\r\nHost: loc",
+            b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 50\r\n\r\n{",
+        ],
+    )
+    def test_half_a_request_does_not_last(self, part: bytes, impatient: Worker) -> None:
+        began = time.monotonic()
+        with socket.create_connection(("127.0.0.1", impatient.port), 20) as client:
+            client.sendall(part)
+            reply = client.recv(4096)
+            assert reply == b"" or b" 408 " in reply.splitlines()[0]
+        assert 0.3 < time.monotonic() - began < 5
+
+    def test_the_next_request_is_bounded_as_well(self, impatient: Worker) -> None:
+        with socket.create_connection(("127.0.0.1", impatient.port), 20) as client:
+            assert health(client)
+            client.sendall(b"GET /healthz HT")
+            assert client.recv(4096) == b""
+
+    def test_a_client_that_waits_between_requests_is_left_alone(self, impatient: Worker) -> None:
+        with socket.create_connection(("127.0.0.1", impatient.port), 20) as client:
+            for _ in range(2):
+                assert health(client)
+                time.sleep(0.8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--factory", "stub_robot"), "expected MODULE:NAME"),
+        (("--factory", "no_such:create"), "no module 'no_such' here"),
+        (("--factory", "stub_robot:nothing"), "has no attribute 'nothing'"),
+        (("--factory", "stub_env:create_nothing"), "returned NoneType, expected an Environment"),
+        (("--factory", "stub_robot:create", "--options", "no.json"), "--options no.json"),
+        (("--factory", "stub_robot:create", "--host", "no.such.host.invalid"), "no such address"),
+        (("--factory", "stub_robot:create", "--contract", "natve"), "did you mean 'native'?"),
+        (("--factory", "stub_robot:create", "--contract", "xpolicylab"), "needs --embodiment"),
+        (("--factory", "stub_robot:create", "--port", "99999"), "cannot be bound"),
+        (("--factory", "stub_env:create_failing"), "missing 1 required positional argument"),
+    ],
+)
+def test_what_cannot_be_served(arguments: tuple[str, ...], message: str) -> None:
+    port = () if "--port" in arguments else ("--port", "0")
+    assert message in refuse(*arguments, *port)
+
+
+def test_a_port_in_use_is_refused(worker: Worker) -> None:
+    message = refuse("--factory", "stub_robot:create", "--port", str(worker.port))
+    assert f"127.0.0.1:{worker.port} cannot be bound" in message
+
+
+def test_a_robot_that_takes_too_long_to_build(tmp_path: Path) -> None:
+    options = tmp_path / "options.json"
+    options.write_text('{"seconds": 60}')
+    done = subprocess.run(
+        [sys.executable, "-m", "robogate", "serve", "--factory", "stub_robot:create_slowly",
+         "--options", str(options), "--port", "0", "--start-s", "0.5"],
+        capture_output=True, text=True, timeout=30,
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+    )  # fmt: skip
+    assert done.returncode == 1 and "took more than 0.5 s" in done.stderr
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
