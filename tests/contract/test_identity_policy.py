@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -449,3 +450,15 @@ def test_ten_thousand_files_take_less_than_three_seconds(
         assert source.identity.package_files == 10_002
         for name in [m for m in sys.modules if m.partition(".")[0] == unique]:
             del sys.modules[name]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_source_that_is_gone_at_the_end_is_a_change(
+    tmp_path: Path, unique: str, imported: Import, whole: bool
+) -> None:
+    root = package(tmp_path, unique)
+    imported(tmp_path, f"{unique}.policy")
+    source = measure_policy("python", f"{unique}.policy", "Policy")
+    shutil.rmtree(root) if whole else (root / "policy.py").unlink()
+    what = f"{unique} cannot be read" if whole else f"{unique}/policy.py is not there any more"
+    assert f"policy source {tmp_path}/{what}" in changed(source)

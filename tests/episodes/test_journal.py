@@ -4,8 +4,10 @@ import errno
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -308,3 +310,32 @@ def test_a_scenario_that_was_never_declared_is_refused(world: World, tmp_path: P
 
 def test_nothing_is_an_empty_journal() -> None:
     assert parse_journal(b"", "j") == Contents()
+
+
+def test_a_forked_helper_neither_holds_nor_writes_the_journal(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = create_journal(path, world.header())
+    scenario = world.manifest.scenarios[0]
+    ready, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            journal.started(scenario)
+        except RunError:
+            os.write(tell, b"r")
+        finally:
+            while os.getppid() != 1:
+                time.sleep(0.05)
+            os._exit(0)
+    try:
+        os.close(tell)
+        assert os.read(ready, 1) == b"r"  # refused in the fork
+        journal.started(scenario)
+        journal.close()  # as the kernel does when this process is killed
+        again, contents = resume_journal(path, world.header())
+        again.close()
+        assert contents.interrupted == (scenario.id,)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(ready)

@@ -22,7 +22,7 @@ from robogate.contract.identity import (
     measure_process,
 )
 from robogate.contract.strict import StrictError, decode
-from robogate.errors import RunError, UsageError
+from robogate.errors import ConfigError, RunError, UsageError
 from robogate.evidence.files import IDENTITY
 
 #: What moves without a change of what is hashed: another commit, another copy of the same files.
@@ -78,8 +78,11 @@ def require_unchanged(point: Point, policy: LoadedPolicy, before: Identity) -> N
         ),
     ]
     if point.runtime.checkpoint is not None and before.checkpoint is not None:
-        now = measure_checkpoint(Path(point.runtime.checkpoint), before.checkpoint.revision)
-        changed += _changed("checkpoint", before.checkpoint, now)
+        try:
+            now = measure_checkpoint(Path(before.checkpoint.path), before.checkpoint.revision)
+            changed += _changed("checkpoint", before.checkpoint, now)
+        except ConfigError:
+            changed.append("checkpoint (it cannot be read any more)")
     if changed:
         raise RunError(
             f"{', '.join(changed)} changed while the run was under way; nothing of it is scored: "

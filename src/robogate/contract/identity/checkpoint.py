@@ -49,6 +49,8 @@ def measure_checkpoint(path: Path, revision: str | None) -> CheckpointIdentity:
     Raises:
         ConfigError: It does not exist, cannot be read or holds no file.
     """
+    # A policy may change the working directory; the path has to lead there at the run's end too.
+    path = path.absolute()
     try:
         if path.is_file():
             size = path.stat().st_size

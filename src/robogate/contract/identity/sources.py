@@ -71,6 +71,8 @@ def read_source(module: str, *, alone: bool = False) -> SourceTree:
         names, links = ([file.name], []) if alone else _walk(root, "", packages_only=True)
         if alone and (root / file.name).is_symlink():
             links = [file.name]
+    if module_path not in names:
+        raise source_error(f"policy source {root / module_path} is not there any more")
     files: dict[str, str] = {}
     blobs: dict[str, str] = {}
     for name in sorted(names):
@@ -104,6 +106,14 @@ def module_file(module: str) -> Path:
     return Path(os.path.abspath(name))
 
 
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as exc:
+        raise source_error(f"policy source {folder} cannot be read ({exc.strerror})") from exc
+
+
 def _walk(top: Path, prefix: str, *, packages_only: bool) -> tuple[list[str], list[str]]:
     """Python files below a folder, and symbolic links among files and folders.
 
@@ -117,7 +127,7 @@ def _walk(top: Path, prefix: str, *, packages_only: bool) -> tuple[list[str], li
     queue = [(str(top), prefix)]
     while queue:
         folder, before = queue.pop()
-        for entry in os.scandir(folder):
+        for entry in _entries(folder):
             path = f"{before}/{entry.name}" if before else entry.name
             if entry.is_dir():
                 # Names with a dot cannot be imported; byte code caches follow their sources.
