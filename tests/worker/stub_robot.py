@@ -13,8 +13,11 @@ import numpy as np
 from stub_env import misbehave
 
 from robogate.errors import EpisodeError, RunError, UsageError
-from robogate.records.capabilities import (
-    CAPABILITIES,
+from robogate.records.capabilities import CAPABILITIES
+from robogate.records.digests import registration_sha256
+from robogate.records.environment import Description, Outcome, Registration, StepResult
+from robogate.records.observation import Evaluator, FloatArray, Image, Observation
+from robogate.records.robot import (
     ActionSpec,
     ArmSpec,
     Calibration,
@@ -26,9 +29,6 @@ from robogate.records.capabilities import (
     RobotProfile,
     RobotState,
 )
-from robogate.records.digests import registration_sha256
-from robogate.records.environment import Description, Outcome, Registration, StepResult
-from robogate.records.observation import Evaluator, FloatArray, Image, Observation
 from robogate.records.shield import Decision, ShieldOptions
 from robogate.worker.shield import Shield
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from robogate.contract.schema import Vec3
 from robogate.errors import UsageError, nearest
-from robogate.records.capabilities import Calibration, CameraProfile
 from robogate.records.observation import FloatArray
+from robogate.records.robot import Calibration, CameraProfile
 
 WORLD = "world"
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from robogate.contract.strict import StrictError, decode, encode
 from robogate.errors import EpisodeError
-from robogate.records.capabilities import CAPABILITIES, HasTick, RobotState
+from robogate.records.capabilities import CAPABILITIES, HasTick
 from robogate.records.environment import Environment, Registration
 from robogate.records.observation import Observation
+from robogate.records.robot import RobotState
 from robogate.worker.call_error import NOTHING_MOVED, CallError, from_environment
 from robogate.worker.contracts import Contract
 from robogate.worker.embodiments import Embodiment

@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 
 from robogate.errors import UsageError, nearest
-from robogate.records.capabilities import (
-    Calibration,
-    HasCalibration,
-    HasProfile,
-    HasRender,
-    HasState,
-    RobotState,
-)
+from robogate.records.capabilities import HasCalibration, HasProfile, HasRender, HasState
 from robogate.records.environment import Environment
 from robogate.records.observation import Image, Observation
+from robogate.records.robot import Calibration, RobotState
 from robogate.worker.call_error import CallError
 from robogate.worker.contracts import Contract
 from robogate.worker.embodiments import Embodiment, nominal_calibration

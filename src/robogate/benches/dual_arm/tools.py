@@ -18,7 +18,8 @@ from robogate.benches.dual_arm.shielding import shield_options
 from robogate.benches.dual_arm.simulation import DualArmSimulation
 from robogate.contract.schema import Renderer
 from robogate.errors import UsageError
-from robogate.records.capabilities import (
+from robogate.records.observation import FloatArray
+from robogate.records.robot import (
     ActionSpec,
     ArmSpec,
     Calibration,
@@ -31,7 +32,6 @@ from robogate.records.capabilities import (
     RobotProfile,
     RobotState,
 )
-from robogate.records.observation import FloatArray
 from robogate.scenes.dual_arm_check import ACTION_NAMES, ARM_JOINTS, ARM_VALUES
 from robogate.scenes.dual_arm_config import DualArmBench
 from robogate.scenes.dual_arm_readback import WRIST_LINK
