@@ -156,7 +156,8 @@ def _binomial(n: int, top: int, p: float) -> FloatArray:
     """Probabilities of 0 to ``top`` successes in n throws, (top + 1,)."""
     k = np.arange(top + 1)
     if p <= 0.0 or p >= 1.0:
-        return (k == (n if p >= 1.0 else 0)).astype(np.float64)
+        certain: FloatArray = (k == (n if p >= 1.0 else 0)).astype(np.float64)
+        return certain
     factorials = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
     ways = factorials[n] - factorials[k] - factorials[n - k]
     logarithms = ways + k * math.log(p) + (n - k) * math.log1p(-p)
