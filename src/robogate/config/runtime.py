@@ -97,10 +97,8 @@ def _faults(runtime: Runtime) -> Iterator[tuple[str, str]]:
     if url is not None and runtime.workers > 1:
         yield (
             "workers",
-            (
-                f"is {runtime.workers}, and a worker at runtime.env.url has one environment: set it to"
-                " 1, or let runtime.env.python start as many as are wanted"
-            ),
+            f"is {runtime.workers}, and a worker at runtime.env.url has one environment: set it to"
+            " 1, or let runtime.env.python start as many as are wanted",
         )
     if url is not None and runtime.env.python is not None:
         yield "env.python", "an environment at runtime.env.url has its own interpreter"
