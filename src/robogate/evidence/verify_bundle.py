@@ -85,7 +85,10 @@ class _Verification:
         self._ledger = Ledger()
         self._about: dict[str, Any] = {}
         self._data = _read(folder / BUNDLE)
-        self._document = loads_strict(self._data, source=str(folder / BUNDLE))
+        try:
+            self._document: Any = loads_strict(self._data, source=str(folder / BUNDLE))
+        except EvidenceError as exc:
+            raise Unreadable(exc.message, code=exc.code) from exc
 
     def run(self, key: Ed25519PublicKey | None, allow_unsigned: bool) -> Report:
         """Make every check that the ones before leave room for."""
@@ -164,7 +167,10 @@ class _Verification:
     def _adopt(self, report: Report, folder: str) -> None:
         for check in report.checks:
             faults = tuple(_prefix(fault, f"{folder}/") for fault in check.faults)
-            self._ledger.adopt(dataclasses.replace(check, faults=faults))
+            name = check.name
+            if folder == QUALIFICATION_FOLDER and not name.startswith(folder):
+                name = f"{folder}, {name}"
+            self._ledger.adopt(dataclasses.replace(check, name=name, faults=faults))
 
     def _check_coverage(self, result: dict[str, Any], qualification: Qualification) -> None:
         frozen = thaw(result["contract"])
