@@ -5,6 +5,7 @@ End to end, from the command line, in real processes wherever one has to die or 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -17,13 +18,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("mujoco", reason="the embedded simulator is not installed")
 pytest.importorskip("hydra", reason="conf/ needs Hydra")
 
 from robogate import cli
+from robogate.contract.canonical import self_hash
 from robogate.contract.layout import data_dir, manifests_dir
+from robogate.evidence.assemble import result_text
+from robogate.records.digests import trace_chain
+from robogate.records.episode_hash import episode_sha256, semantic_sha256
 
 HERE = Path(__file__).parent
 #: Sixteen scenarios, as short as they can be.
@@ -319,6 +325,43 @@ def test_the_summary_is_alone_on_standard_output(parade: tuple[Place, int, str, 
 def test_the_log_says_where_a_policy_raised(parade: tuple[Place, int, str, str]) -> None:
     log = (parade[0].folder / "run" / "run.log").read_text()
     assert 'raise RuntimeError("the network\\nfell over")' in log
+
+
+def test_only_a_replay_finds_what_was_invented_consistently(
+    parade: tuple[Place, int, str, str], tmp_path: Path
+) -> None:
+    place = parade[0]
+    code, out, _ = place.run("verify", "--replay", "run")
+    assert code == 0 and "replay holds: every observation is equal, bit by bit" in out
+    shutil.copytree(place.folder / "run", tmp_path / "forged")
+    forge_facts(tmp_path / "forged")
+    code, out, err = place.run("verify", str(tmp_path / "forged"))
+    assert (code, err) == (0, ""), "the hashes were made anew, and hold"
+    code, out, _ = place.run("verify", "--replay", str(tmp_path / "forged"))
+    assert code == 3
+    assert re.search(
+        r"\$\.episodes\[9\]: replay does not hold: scenario '\S+', observation 2: task facts",
+        out,
+    )
+
+
+def forge_facts(folder: Path) -> None:
+    """Change a measured number by a trifle, and make every hash over it anew."""
+    document = json.loads((folder / "result.json").read_text())
+    episode = document["episodes"][9]
+    attestation = episode["attestation"]
+    file = folder / attestation["trace_file"]
+    trace = np.load(file)
+    trace["facts"][2, 0] += 1e-9
+    np.save(file, trace)
+    attestation["trace_sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    attestation["chain"] = trace_chain(
+        trace, document["harness_contract_sha256"], episode["scenario_id"]
+    )
+    episode["semantic_sha256"] = semantic_sha256(episode)
+    episode["sha256"] = episode_sha256(episode)
+    document["sha256"] = self_hash(document)
+    (folder / "result.json").write_text(result_text(document))
 
 
 def test_a_policy_that_changes_under_way_is_not_scored(place: Place) -> None:

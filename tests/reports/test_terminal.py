@@ -271,3 +271,22 @@ def test_a_run_cut_short_says_how_to_go_on(
     reporter.close()
     flat = "".join(text(err).split())
     assert flat.count(f"endedwithoutaresult:goonwithitbyruntime.resume={tmp_path}") == 1
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told"),
+    [
+        (["error"] * 5, 1),
+        (["error", "error", "failure", "error"], 0),
+        (["failure", "error", "error", "error"], 0),
+    ],
+)
+def test_a_run_of_nothing_but_errors_is_told_early(
+    synthetic: Any, tmp_path: Path, outcomes: list[str], told: int
+) -> None:
+    _, err, _ = show(synthetic, tmp_path, outcomes, stream=io.StringIO)
+    line = (
+        'warning text="each of the first 3 episodes ended in an error, and the rest may as well: '
+        'Ctrl-C ends the run"'
+    )
+    assert err.getvalue().count(line) == told

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from robogate.reports.live import LiveProgress
 
+#: Errors, and nothing else, after which a user is told that the run may be pointless.
+HOPELESS = 3
+
 
 def drawable(stream: TextIO) -> bool:
     """Whether a stream is a terminal that can be drawn on, and the library for it is installed."""
@@ -69,6 +72,7 @@ class TerminalReporter:
         self._progress: PlainProgress | LiveProgress = self._new_progress()
         self._warned: set[str] = set()
         self._unfinished: Path | None = None
+        self._ended = self._errored = 0
 
     def _new_progress(self) -> PlainProgress | LiveProgress:
         if drawable(self._stderr):
@@ -83,6 +87,7 @@ class TerminalReporter:
         self._progress = self._new_progress()
         self._warned.clear()
         self._unfinished = plan.folder
+        self._ended = self._errored = 0
         self._progress.run_started(plan)
 
     def episode_started(self, scenario: Scenario) -> None:
@@ -90,8 +95,15 @@ class TerminalReporter:
         self._progress.episode_started(scenario)
 
     def episode_finished(self, episode: Episode) -> None:
-        """Show how it ended."""
+        """Show how it ended, and say early that a run is not worth its time."""
         self._progress.episode_finished(episode)
+        self._ended += 1
+        self._errored += episode.error is not None
+        if self._ended == self._errored == HOPELESS:
+            self.warning(
+                f"each of the first {HOPELESS} episodes ended in an error, and the rest may as "
+                "well: Ctrl-C ends the run"
+            )
 
     def warning(self, text: str) -> None:
         """Show it, once."""

@@ -132,13 +132,13 @@ def replay(
     if job.error is not None:
         raise job.error
     order = {episode.scenario_id: i for i, episode in enumerate(result.episodes)}
-    faults = sorted(job.faults.items(), key=lambda item: order[item[0]])
+    faults = sorted((order[name], message) for name, message in job.faults.items())
     now = job.worker_identity
     recorded_worker = evidence.identity["worker"]
     return Replayed(
         episodes=len(recorded),
         actions=job.actions,
-        faults=tuple(fault for _, fault in faults),
+        faults=tuple(Fault(f"$.episodes[{i}]", message) for i, message in faults),
         differences=()
         if now is None
         else tuple(differences(recorded_worker, now, ignore=("host", "hardware.cores"))),
@@ -168,7 +168,7 @@ class _Job:
         self._lock = threading.Lock()
         self._done = 0
         self.actions = 0
-        self.faults: dict[str, Fault] = {}
+        self.faults: dict[str, str] = {}
         self.error: RobogateError | None = None
         self.worker_identity: dict[str, Any] | None = None
 
@@ -208,30 +208,29 @@ class _Job:
 
 def replay_episode(
     environment: Environment, episode: Episode, trace: Trace
-) -> tuple[Fault | None, int]:
+) -> tuple[str | None, int]:
     """Execute one episode's recorded actions again.
 
     Returns:
         The first difference, or None; and the number of actions executed.
     """
-    path = f"$.episodes[{episode.index}]"
     observation = environment.reset(episode.scenario_id, episode.seed)
     for step, row in enumerate(trace):
         different = _difference(observation, row)
         if different is not None:
             text = f"scenario '{episode.scenario_id}', observation {step}: {different} differ"
-            return Fault(path, f"replay does not hold: {text}"), step
+            return f"replay does not hold: {text}", step
         if row["has_action"] not in (EXECUTED, REFUSED):
             continue
         answer = environment.step(observation.episode_id, step, row["action"].copy())
         if row["has_action"] == REFUSED:
             if answer.executed:
                 text = f"action {step} was recorded as refused, and is executed here"
-                return Fault(path, f"replay does not hold: {text}"), step
+                return f"replay does not hold: {text}", step
             continue
         if answer.observation is None:
             text = f"action {step} was recorded as executed, and is refused here"
-            return Fault(path, f"replay does not hold: {text}"), step
+            return f"replay does not hold: {text}", step
         observation = answer.observation
     return None, int((trace["has_action"] == EXECUTED).sum())
 
