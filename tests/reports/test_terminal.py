@@ -120,13 +120,20 @@ def test_a_run_level_error_is_shown_first_and_scores_nothing(
 
 
 def test_an_undeclared_checkpoint_says_what_to_set(synthetic: Any, tmp_path: Path) -> None:
-    out, _, _ = show(synthetic, tmp_path, ["failure"] * 68, kind="python", role="policy")
+    out, _, _ = show(synthetic, tmp_path, ["failure"] * 68, kind="learned", role="policy")
     flat = " ".join(text(out).split())
     assert (
         "checkpoint undeclared: this result can never be promoted; "
         "set adapter.model, adapter.revision, adapter.checkpoint_sha256" in flat
     )
     assert "give one with runtime.qualification=DIR" in flat
+
+
+def test_a_policy_that_is_nothing_but_source_says_so(synthetic: Any, tmp_path: Path) -> None:
+    out, _, _ = show(synthetic, tmp_path, ["failure"] * 68, kind="python", role="policy")
+    flat = " ".join(text(out).split())
+    assert "no checkpoint: the measured source is taken to be the whole policy" in flat
+    assert "undeclared" not in flat
 
 
 def test_nothing_is_wider_than_eighty_columns(synthetic: Any, tmp_path: Path) -> None:

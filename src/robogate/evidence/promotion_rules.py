@@ -6,6 +6,7 @@ says what would have to be different.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from robogate.contract.identity import Identity
@@ -42,8 +43,8 @@ def result_faults(result: Result, frozen: FrozenContract, identity: Identity) ->
         message = "is null: the run names none; run again with runtime.qualification=DIR"
         faults.append(Fault("$.qualification_id", message))
     faults += _role_faults(frozen.adapter)
+    faults += _model_faults(frozen.adapter)
     if frozen.adapter.role == "policy" and frozen.adapter.kind not in CONTROL_KINDS:
-        faults += _model_faults(frozen.adapter)
         faults += _source_faults(identity)
     return faults
 
@@ -55,16 +56,25 @@ def _role_faults(adapter: Adapter) -> list[Fault]:
     return []
 
 
-def _model_faults(adapter: Adapter) -> list[Fault]:
-    """A learned policy names its model, revision and checkpoint.
+def undeclared_fields(adapter: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an adapter would have to declare before a result of it may be promoted.
 
-    A class of the user's own in this process may have none of the three: then its measured source
-    is the whole policy. As soon as one is named, all are needed.
+    A learned policy names its model, revision and checkpoint. A class of the user's own in this
+    process may have none of the three: then its measured source is the whole policy. As soon as one
+    is named, all are needed. Controls have no model.
+
+    Args:
+        adapter: That group of a contract document.
     """
     names = ("model", "revision", "checkpoint_sha256")
-    missing = [name for name in names if getattr(adapter, name) is None]
-    if not missing or (adapter.kind == "python" and len(missing) == len(names)):
-        return []
+    missing = tuple(name for name in names if adapter[name] is None)
+    source_alone = adapter["kind"] == "python" and len(missing) == len(names)
+    if source_alone or adapter["kind"] in CONTROL_KINDS or adapter["role"] == "control":
+        return ()
+    return missing
+
+
+def _model_faults(adapter: Adapter) -> list[Fault]:
     return [
         Fault(
             f"$.contract.adapter.{name}",
@@ -75,7 +85,7 @@ def _model_faults(adapter: Adapter) -> list[Fault]:
                 else f"run again with adapter.{name}=..."
             ),
         )
-        for name in missing
+        for name in undeclared_fields(vars(adapter))
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from robogate.evidence.promotion_rules import undeclared_fields
 from robogate.reports.figures import number_of, short_path
 
 
@@ -46,16 +47,14 @@ def advice(result: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
             "a bench without a perfect control: comparable among equals, never ranked as qualified"
         )
     if adapter["role"] == "policy":
-        undeclared = [
-            f"adapter.{name}"
-            for name in ("model", "revision", "checkpoint_sha256")
-            if adapter[name] is None
-        ]
-        if adapter["checkpoint_sha256"] is None:
+        undeclared = [f"adapter.{name}" for name in undeclared_fields(adapter)]
+        if undeclared:
             lines.append(
                 f"checkpoint undeclared: this result can never be promoted; set {undeclared[0]}"
                 + "".join(f", {name}" for name in undeclared[1:])
             )
+        elif adapter["checkpoint_sha256"] is None:
+            lines.append("no checkpoint: the measured source is taken to be the whole policy")
         if result["qualification_id"] is None and result["status"] == "complete":
             lines.append(
                 "bound to no qualification of this harness: give one with "
