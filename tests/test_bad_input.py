@@ -515,3 +515,29 @@ def test_a_resume_that_cannot_be_is_refused_and_changes_nothing(
     text = cut.refused(*policy("Waits"), "runtime.resume=run", status=status)
     assert re.fullmatch(message, text), text
     assert contents(cut.folder / "run") == before
+
+
+# What is none of its business -------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_how_and_where_it_is_run_changes_nothing_in_a_run(place: Place, tmp_path: Path) -> None:
+    """Order of the overrides, working directory, folder, workers, media: equal evidence."""
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = Place(tmp_path / "elsewhere")
+    words = ["adapter=oracle", "budget=smoke", "runtime.wandb=off"]
+    assert place.run(*words, "runtime.media=off", "runtime.output_dir=one")[0] == 0
+    assert elsewhere.run(*reversed(words), "runtime.workers=2", "runtime.output_dir=two")[0] == 0
+    one, two = (
+        json.loads(path.read_text())
+        for path in (
+            place.folder / "one" / "result.json",
+            elsewhere.folder / "two" / "result.json",
+        )
+    )
+    assert one["summary"]["successes"] == 16
+    for key in ("contract_sha256", "fingerprint_sha256", "summary", "manifest_sha256"):
+        assert one[key] == two[key]
+    for a, b in zip(one["episodes"], two["episodes"]):
+        assert a["semantic_sha256"] == b["semantic_sha256"]
+        assert a["attestation"] == b["attestation"]
