@@ -7,6 +7,7 @@ from pathlib import Path
 
 from robogate.contract.canonical import sha256_file
 from robogate.evidence.bundle import BUNDLE, PATH, UNLISTED, BundleFile, BundleRecord
+from robogate.evidence.files import MAX_DOCUMENT_BYTES
 from robogate.evidence.report import Ledger, Means
 
 #: More than any manifest needs: five runs of 2,000 scenarios.
@@ -83,8 +84,12 @@ def check_listed(folder: Path, record: BundleRecord, present: set[str], ledger: 
         section.fault(path, f"is not listed in {BUNDLE}")
     hashed = ledger.section("bundle: size and hash of every file", Means.RECOMPUTED)
     for path in sorted(listed.keys() & present):
-        actual = measured_file(folder, path)
         hashed.count += 1
+        size = (folder / path).stat().st_size
+        if size > MAX_DOCUMENT_BYTES:
+            hashed.fault(path, f"holds {size} bytes, no file needs more than {MAX_DOCUMENT_BYTES}")
+            continue
+        actual = measured_file(folder, path)
         if actual != listed[path]:
             hashed.fault(
                 path,

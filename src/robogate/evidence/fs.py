@@ -123,7 +123,7 @@ class FileSystem:
         with self._locked(folder / "lock"):
             _remove_abandoned(folder)
             self.step("lock", lock)
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         try:
             self.make_folder(place)
@@ -137,7 +137,7 @@ class FileSystem:
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
         self.step("lock", path)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -149,7 +149,7 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove workshops whose process is gone; only ever called under the folder's lock."""
     for lock in folder.glob("*.lock"):
         try:
-            descriptor = os.open(lock, os.O_RDWR)
+            descriptor = os.open(lock, os.O_RDONLY)
         except FileNotFoundError:  # its owner has just finished
             continue
         try:

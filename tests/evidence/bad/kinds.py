@@ -280,6 +280,12 @@ def _(f: Forger, m: Material) -> None:
     os.truncate(path, 65 * 1024 * 1024)
 
 
+@kind("file of a terabyte", r"scope\.txt: holds 1099511627776 bytes, no file needs more", KEEP)
+def _(f: Forger, m: Material) -> None:
+    (f.folder / "scope.txt").chmod(0o644)
+    os.truncate(f.folder / "scope.txt", 1 << 40)
+
+
 # ---- qualification
 
 
