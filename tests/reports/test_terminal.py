@@ -117,6 +117,7 @@ def test_a_run_level_error_is_shown_first_and_scores_nothing(
     assert "ERROR 0 of 68 scored, 0 errored, 68 not started" in flat
     assert "nothing is scored: applied scene differs at $.object.mass" in flat
     assert "runtime.resume" not in flat
+    assert "error the run is invalid" in " ".join(text(out).split())
 
 
 def test_an_undeclared_checkpoint_says_what_to_set(synthetic: Any, tmp_path: Path) -> None:

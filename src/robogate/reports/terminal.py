@@ -196,7 +196,10 @@ def print_result(console: Console, result: Mapping[str, Any], folder: Path) -> N
     for name, value in facts.items():
         if value is not None:
             grid.add_row(Text(name, style="dim"), Text(value, style="dim" * (name == "scope")))
-    for text in advice(result, folder):
-        grid.add_row(Text("note", style="bold yellow"), Text(text))
+    for number, text in enumerate(advice(result, folder)):
+        # What made a run invalid comes first.
+        wrong = result["error"] is not None and number == 0
+        label = Text("error", style="bold red") if wrong else Text("note", style="bold yellow")
+        grid.add_row(label, Text(text))
     console.print()
     console.print(grid)
