@@ -186,14 +186,15 @@ def test_the_bar_shows_counts_pace_and_time_left(synthetic: Any, tmp_path: Path)
         live.episode_finished(synthetic.episode(scenario, outcome))
     live.episode_started(scenarios[4])
     assert live._tally is not None
-    live._tally._start -= 60.0
+    live._tally._start = live._tally._last - 60.0
     with waiting.capture() as drawn:
         waiting.print(live._draw())
     live.close()
     live.close()
     bar, status = drawn.get().splitlines()
-    assert re.search(r"^4/68 .* 2/3 ok 1 error 4\.0/min ETA 16:00$", bar)
-    assert re.search(r"^1:00  04_nomi_04 0:00", status)
+    # A busy machine may take seconds between the last episode and the drawing.
+    assert re.search(r"^4/68 .* 2/3 ok 1 error 4\.0/min ETA 1(6:00|5:\d\d)$", bar)
+    assert re.search(r"^1:\d\d  04_nomi_04 0:\d\d", status)
     shown, hidden = (screen.getvalue().rfind(f"\x1b[?25{code}") for code in "hl")
     assert shown > hidden, "the cursor stays hidden"
 
