@@ -324,3 +324,17 @@ def test_a_killed_run_leaves_no_child_and_is_resumed(
             assert episode.semantic_sha256 == expected.semantic_sha256
         trace = tmp_path / "traces" / f"{expected.scenario_id}.npy"
         assert trace.exists() == (episode.attestation is not None)
+
+
+def test_a_forked_helper_ends_when_it_is_told_to() -> None:
+    from robogate.episodes.parallel import terminate_in_order
+
+    with terminate_in_order():
+        pid = os.fork()
+        if pid == 0:
+            try:
+                time.sleep(60)
+            finally:
+                os._exit(7)  # what an exception in the helper would come to
+        os.kill(pid, signal.SIGTERM)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGTERM

@@ -8,6 +8,7 @@ the run stops all of them; what is wrong with a worker costs the episode that it
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import signal
 import threading
@@ -277,7 +278,11 @@ def terminate_in_order() -> Iterator[None]:
         yield
         return
 
+    owner = os.getpid()
+
     def terminate(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != owner:  # a policy's forked helper, which inherits this handler
+            os._exit(128 + number)
         raise Terminated(number)
 
     before = signal.signal(signal.SIGTERM, terminate)
