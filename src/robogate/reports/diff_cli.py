@@ -12,7 +12,7 @@ from typing import Any
 
 from robogate.evidence.comparability import Weight, under
 from robogate.reports.diff import Comparison, Difference, compare_subjects, plain
-from robogate.reports.figures import number_of, percent, rate, span
+from robogate.reports.figures import number_of, percent, printable, rate, span
 from robogate.reports.paired import ALPHA, POWER, Paired
 from robogate.reports.subject import Subject, read_subject
 
@@ -210,7 +210,7 @@ def _short(value: Any) -> str:
     """A value in at most 35 columns, control characters escaped."""
     value = plain(value) if plain(value) is not None else value
     text = "null" if value is None else repr(value) if isinstance(value, str) else str(value)
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    text = printable(text)
     return text if len(text) <= 35 else text[:16] + "..." + text[-16:]
 
 

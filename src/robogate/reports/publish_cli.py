@@ -13,7 +13,7 @@ from robogate.errors import UsageError
 from robogate.evidence.board import Trust
 from robogate.evidence.keys import load_public_key
 from robogate.evidence.signing import key_id
-from robogate.reports.figures import number_of, percent
+from robogate.reports.figures import number_of, percent, printable
 from robogate.reports.index_records import Index
 from robogate.reports.publish import PAGE, publish
 
@@ -36,7 +36,8 @@ def main(argv: Sequence[str]) -> int:
 
     index = publish(args.board, args.out, trust, now=utc_now(), progress=progress)
     for refused in index.refused:
-        print(f"{refused.state.upper()} {refused.name}: {refused.reasons[0]}", file=sys.stderr)
+        text = f"{refused.state.upper()} {refused.name}: {refused.reasons[0]}"
+        print(printable(text), file=sys.stderr)
     if args.json:
         print(json.dumps(_summary(index, args.out), indent=1, ensure_ascii=False))
     else:
@@ -114,13 +115,12 @@ def _lines(index: Index, out: Path) -> list[str]:
     lines = []
     for arena in index.arenas:
         for ranking in arena.rankings:
-            lines.append(f"{arena.harness_id}, {arena.track}, {ranking.transfer}")
+            lines.append(printable(f"{arena.harness_id}, {arena.track}, {ranking.transfer}"))
             for row in ranking.rows:
                 rate = "" if row.success_rate is None else f"  {percent(row.success_rate)} %"
                 unsigned = "" if row.signature == "valid" else f"  {row.signature.upper()}"
-                lines.append(
-                    f"  {row.rank}. {row.label}  {row.successes}/{row.scored}{rate}{unsigned}"
-                )
+                name = f"  {row.rank}. {printable(row.label)}"
+                lines.append(f"{name}  {row.successes}/{row.scored}{rate}{unsigned}")
     controls = sum(len(a.controls) for a in index.arenas)
     lines.append(
         f"{number_of(controls, 'control')}, {len(index.ended)} withdrawn or superseded, "
