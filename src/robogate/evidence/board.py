@@ -92,7 +92,11 @@ def board_names(board: Path) -> list[str]:
 
 
 def read_board(
-    board: Path, trust: Trust, log: Log, progress: Progress = lambda text: None
+    board: Path,
+    trust: Trust,
+    log: Log,
+    progress: Progress = lambda text: None,
+    judged: Callable[[BoardItem], None] = lambda item: None,
 ) -> tuple[BoardItem, ...]:
     """Verify every bundle of a board, and find those that the log knows and the board has lost.
 
@@ -101,6 +105,7 @@ def read_board(
         trust: Whose bundles are accepted.
         log: The board's log.
         progress: Told which bundle comes next.
+        judged: Told what was found of each, at once; whatever it raises ends the reading.
 
     Returns:
         One item for each name, sorted by name; bundles of one result are one item.
@@ -113,10 +118,12 @@ def read_board(
     for number, name in enumerate(names, 1):
         progress(f"verifying {number} of {len(names)}: {name[:16]}")
         items.append(judge(board / BUNDLES / name, trust))
+        judged(items[-1])
     for name, entry in log.listed.items():
         if name not in names:
             reason = f"missing: it was listed on {entry.at[:10]}, and its folder is gone"
             items.append(BoardItem(name, board / BUNDLES / name, "error", (reason,)))
+            judged(items[-1])
     return tuple(sorted(_merged(_ended(items, log)), key=lambda item: item.name))
 
 
