@@ -329,12 +329,18 @@ def test_a_killed_run_leaves_no_child_and_is_resumed(
 def test_a_forked_helper_ends_when_it_is_told_to() -> None:
     from robogate.episodes.parallel import terminate_in_order
 
+    ready, tell = os.pipe()
     with terminate_in_order():
         pid = os.fork()
         if pid == 0:
             try:
+                os.write(tell, b"r")
                 time.sleep(60)
             finally:
                 os._exit(7)  # what an exception in the helper would come to
+        os.read(ready, 1)  # a signal that comes during the fork itself is lost
         os.kill(pid, signal.SIGTERM)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGTERM
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(ready)
+    os.close(tell)
+    assert status == 128 + signal.SIGTERM
