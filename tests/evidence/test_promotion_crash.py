@@ -96,8 +96,10 @@ def test_a_step_that_fails_changes_nothing(every, material, tmp_path):
         with pytest.raises(UsageError, match="No space left on device") as caught:
             run(material, board, Failing(k, no_space))
         assert caught.value.exit_code == 2 and "\n" not in caught.value.message
-        # Only after the rename the new state is there.
-        assert whole_or_nothing(board, material) == (k > len(warm.steps) - 2)
+        # Only after the rename the new state is there, and the message says so.
+        renamed = k > len(warm.steps) - 2
+        assert whole_or_nothing(board, material) == renamed
+        assert ("the bundle is in place" in caught.value.message) == renamed
         assert old in bundle_folders(board)
         assert [p.name for p in (board / ".staging").iterdir()] == ["lock"]
         shutil.rmtree(new, ignore_errors=True)

@@ -230,7 +230,14 @@ def _publish(bundle: Path, bundles: Path, name: str, fs: FileSystem) -> bool:
         created = False
     if not created:
         _require_same(bundle, place)
-    fs.sync_folder(bundles)
+    try:
+        fs.sync_folder(bundles)
+    except OSError as exc:
+        raise UsageError(
+            f"{place}: the bundle is in place, but the board could not be flushed to the disk "
+            f"({exc.strerror or exc}); promote it again to be sure",
+            code="board",
+        ) from exc
     return created
 
 
