@@ -21,6 +21,11 @@ from robogate.evidence.fs import FileSystem
 from robogate.evidence.promotion import promote
 from robogate.evidence.verify_bundle import verify_bundle
 
+#: The quick tests take the first and last step of each operation and a few more, the slow ones all.
+EVERY = pytest.mark.parametrize(
+    "every", [90, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
+
 
 class Failing(FileSystem):
     """Fails at one step, or notes all of them."""
@@ -84,7 +89,7 @@ def whole_or_nothing(board, material):
     return True
 
 
-@pytest.mark.parametrize("every", [90, pytest.param(1, marks=pytest.mark.slow)])
+@EVERY
 def test_a_step_that_fails_changes_nothing(every, material, tmp_path):
     board = tmp_path / "board"
     old = shutil.copytree(material.other, board / "bundles" / material.other.name)
@@ -120,7 +125,7 @@ def forked(function):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize("every", [90, pytest.param(1, marks=pytest.mark.slow)])
+@EVERY
 def test_a_process_that_is_killed_leaves_the_old_state_or_the_new(every, material, steps, tmp_path):
     board = tmp_path / "board"
     seen = set()
@@ -128,9 +133,8 @@ def test_a_process_that_is_killed_leaves_the_old_state_or_the_new(every, materia
         shutil.rmtree(board, ignore_errors=True)
         assert forked(lambda k=k: run(material, board, Failing(k, die))) == -signal.SIGKILL
         seen.add(whole_or_nothing(board, material))
-        # The next one clears up, and is not hindered.
-        run(material, board)
-        assert whole_or_nothing(board, material)
+        # The next one clears up, and is not hindered; what it publishes, it has verified.
+        assert run(material, board).folder in bundle_folders(board)
         assert [p.name for p in (board / ".staging").iterdir()] == ["lock"]
     assert seen == {False, True}
 
