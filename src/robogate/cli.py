@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "publish": ("robogate.reports.publish_cli", "replace the public page of a board"),
     "withdraw": ("robogate.reports.withdraw_cli", "take a bundle off the page, with a reason"),
     "sync": ("robogate.reports.sync", "export a board's episodes as parquet and JSON Lines"),
+    "doctor": ("robogate.reports.doctor_cli", "check this machine; say what to type"),
     "diff": ("robogate.reports.diff_cli", "compare two results, where their contracts allow it"),
     "serve": ("robogate.worker.serve_cli", "put a robot behind HTTP"),
     "manifest": ("robogate.runs.manifest", "check or write the scenario manifests"),
