@@ -106,7 +106,7 @@ def announce_and_wait() -> None:
 def simulators() -> list[int]:
     """Processes that simulate for this one."""
     out = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())],
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())],
         text=True,
         capture_output=True,
         check=True,
