@@ -129,6 +129,17 @@ class TestHttp:
         status, reply = worker.post(b"\xc1", Content_Type=MSGPACK)
         assert status == 400 and load(reply, MSGPACK)["code"] == "malformed"
 
+    def test_a_short_reply_is_not_held_back(self, worker: Worker) -> None:
+        # Nagle's algorithm and delayed acknowledgements together would make it 40 ms.
+        spent = []
+        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(30):
+                began = time.perf_counter()
+                assert health(client)
+                spent.append(time.perf_counter() - began)
+        assert sorted(spent)[10] < 0.03
+
     def test_half_a_request_harms_nobody(self, worker: Worker) -> None:
         halves = []
         head = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
