@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from robogate.contract.identity import (
@@ -25,6 +26,8 @@ from robogate.evidence.keys import create_keys, load_private_key, load_public_ke
 from robogate.evidence.promotion import promote
 from robogate.evidence.qualification_bundle import write_qualification
 from robogate.records.contract import FrozenContract, freeze
+from robogate.reports.withdraw_cli import main as withdraw_main
+from robogate.runs.video import EpisodeVideo
 
 
 def _builder_module() -> Any:
@@ -165,11 +168,25 @@ class Boards:
         folder = self.builder.write(self.folder / "runs" / str(self._count), spec)
         if videos:
             (folder / "videos").mkdir()
+            video = self._video()
             for trace in sorted((folder / "traces").glob("*.npy")):
                 for camera in ("primary", "wrist"):
                     file = folder / "videos" / f"{trace.stem}_{camera}.mp4"
-                    file.write_bytes(b"\0\0\0\x18ftypmp42" + bytes(200))
+                    file.write_bytes(video)
         return Path(folder)
+
+    def _video(self) -> bytes:
+        """A second of a moving square."""
+        path = self.folder / "video.mp4"
+        if path.exists():
+            return path.read_bytes()
+        video = EpisodeVideo(path, frames_per_second=20.0, row_order="top_first")
+        for step in range(20):
+            image = np.full((64, 64, 3), 90, np.uint8)
+            image[20:40, 2 * step : 2 * step + 20] = (200, 60, 40)
+            video.add(image)
+        video.finish()
+        return path.read_bytes()
 
     def promote(
         self,
@@ -206,3 +223,48 @@ def _one(boards: Boards) -> Path:
 def board(_one: Path, tmp_path: Path) -> Path:
     """A board with one signed policy; a copy of one's own."""
     return Path(shutil.copytree(_one, tmp_path / "board"))
+
+
+@pytest.fixture(scope="session")
+def hostile() -> str:
+    """A name that would be markup, leave its attribute, and confuse a terminal."""
+    return "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\x07"
+
+
+@pytest.fixture(scope="session")
+def full(boards: Boards, hostile: str) -> tuple[Path, dict[str, str]]:
+    """A board with everything on it. Not to be changed.
+
+    Returns:
+        The board and bundles' names by what they are.
+    """
+    board, s, p = boards.folder / "full", boards.Spec, boards.PolicySpec
+    won, lost = ("success",) * 4, ("step_limit",) * 4
+    half = ("success", "step_limit", "success", "step_limit")
+    other = boards.qualification(max_actions=120)
+    made = {
+        "best": boards.promote(
+            board, p(run=1, model=("vla-one", "r1", "ab" * 32), endings=won), videos=True
+        ),
+        "tie_b": boards.promote(board, p(run=2, target="tie.b:P", endings=half)),
+        "tie_a": boards.promote(board, p(run=3, target="tie.a:P", endings=half)),
+        "last": boards.promote(board, p(run=4, target="last:P", endings=lost)),
+        "here": boards.promote(board, p(run=5, transfer="in_environment", endings=won)),
+        "unsigned": boards.promote(board, p(run=1, target="uns:P", endings=half), signed=False),
+        "hostile": boards.promote(
+            board, p(run=2, model=(hostile, hostile, "cd" * 32), options={"n": hostile})
+        ),
+        "oracle": boards.promote(board, s(run=1)),
+        "zero": boards.promote(board, s(run=2, adapter="zero", endings=lost)),
+        "longer": boards.promote(board, p(run=3, max_actions=120, target="longer:P", endings=half),
+                                 qualification=other),
+        "bad": boards.promote(board, p(run=4, target="bad:P", endings=won)),
+        "wrong": boards.promote(board, p(run=1, target="wrong:P", endings=won)),
+    }  # fmt: skip
+    names = {name: folder.name for name, folder in made.items()}
+    trace = next((made["bad"] / "result/traces").iterdir())
+    trace.chmod(0o644)
+    trace.write_bytes(trace.read_bytes()[:-8])
+    (board / "bundles" / ("12" * 32)).mkdir()
+    withdraw_main([str(board), names["wrong"], "--reason", "loaded &lt;b&gt; wrong"])
+    return board, names

@@ -1,7 +1,6 @@
 """`robogate publish`: what the public tree holds, for programs and for people."""
 
 import hashlib
-import html
 import json
 import os
 import re
@@ -18,8 +17,6 @@ from robogate.records.summary import wilson
 from robogate.reports.index_records import Index
 from robogate.reports.publish_cli import main
 from robogate.reports.withdraw_cli import main as withdraw_main
-
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\x07"
 
 
 class Page(HTMLParser):
@@ -55,45 +52,6 @@ class Page(HTMLParser):
 def publish(board, out, boards, *more, status=0):
     assert main([str(board), "--out", str(out), "--key", str(boards.public_file), *more]) == status
     return json.loads((out / "index.json").read_text()), Page((out / "index.html").read_text())
-
-
-@pytest.fixture(scope="session")
-def full(boards):
-    """A board with everything on it. Not to be changed.
-
-    Returns:
-        The board and bundles' names by what they are.
-    """
-    board, s, p = boards.folder / "full", boards.Spec, boards.PolicySpec
-    won, lost = ("success",) * 4, ("step_limit",) * 4
-    half = ("success", "step_limit", "success", "step_limit")
-    other = boards.qualification(max_actions=120)
-    made = {
-        "best": boards.promote(
-            board, p(run=1, model=("vla-one", "r1", "ab" * 32), endings=won), videos=True
-        ),
-        "tie_b": boards.promote(board, p(run=2, target="tie.b:P", endings=half)),
-        "tie_a": boards.promote(board, p(run=3, target="tie.a:P", endings=half)),
-        "last": boards.promote(board, p(run=4, target="last:P", endings=lost)),
-        "here": boards.promote(board, p(run=5, transfer="in_environment", endings=won)),
-        "unsigned": boards.promote(board, p(run=1, target="uns:P", endings=half), signed=False),
-        "hostile": boards.promote(
-            board, p(run=2, model=(HOSTILE, HOSTILE, "cd" * 32), options={"n": HOSTILE})
-        ),
-        "oracle": boards.promote(board, s(run=1)),
-        "zero": boards.promote(board, s(run=2, adapter="zero", endings=lost)),
-        "longer": boards.promote(board, p(run=3, max_actions=120, target="longer:P", endings=half),
-                                 qualification=other),
-        "bad": boards.promote(board, p(run=4, target="bad:P", endings=won)),
-        "wrong": boards.promote(board, p(run=1, target="wrong:P", endings=won)),
-    }  # fmt: skip
-    names = {name: folder.name for name, folder in made.items()}
-    trace = next((made["bad"] / "result/traces").iterdir())
-    trace.chmod(0o644)
-    trace.write_bytes(trace.read_bytes()[:-8])
-    (board / "bundles" / ("12" * 32)).mkdir()
-    withdraw_main([str(board), names["wrong"], "--reason", f"loaded {html.escape('<b>')} wrong"])
-    return board, names
 
 
 @pytest.fixture(scope="session")
@@ -209,12 +167,12 @@ class TestPage:
                 assert (out / link).is_file(), link
         assert "url(" not in text and "@import" not in text
 
-    def test_everything_is_escaped(self, published):
+    def test_everything_is_escaped(self, published, hostile):
         _, _, page = published
         assert len(page.all("script")) == 2 and page.all("img") == []
         assert not any(name.startswith("on") for _, a in page.elements for name in a)
         shown = "".join(page.text)
-        assert HOSTILE[:40] in shown  # the reader sees what it is called
+        assert hostile[:40] in shown  # the reader sees what it is called
         assert "\u202e" not in shown and "\x07" not in shown
 
     def test_the_policy_for_content_allows_the_one_script(self, published):

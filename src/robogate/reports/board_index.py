@@ -53,7 +53,7 @@ def assemble_index(
         arenas=tuple(
             sorted(
                 (_arena(key, members) for key, members in arenas.items()),
-                key=lambda a: (a.harness_id, a.track, a.budget["name"], a.key),
+                key=lambda a: (a.harness_id, a.track, -sum(len(r.rows) for r in a.rankings), a.key),
             )
         ),
         refused=tuple(

@@ -30,7 +30,11 @@
   };
 
   const contract = (row) => ({ ...data.arenas[row.arena].contract, adapter: row.adapter });
-  const shown = (value) => (value === undefined ? "absent" : JSON.stringify(value));
+  /* Characters that show nothing, or turn the direction of writing, are shown as what they are. */
+  const odd = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const escaped = (char) => "\\u" + char.charCodeAt(0).toString(16).padStart(4, "0");
+  const shown = (value) =>
+    value === undefined ? "absent" : JSON.stringify(value).replace(odd, escaped);
   const apart = (path) => !path.startsWith("contract.adapter.") || data.classes.includes(path);
 
   /* Exact two-sided McNemar test: discordant pairs as throws of a fair coin. */

@@ -158,7 +158,15 @@ def _ranking(ranking: Ranking) -> Markup:
     return fragment(element("h3", title), ranking_table(ranking, title))
 
 
+def _first_pair(rows: list[tuple[int, Arena, Row]]) -> tuple[int, int]:
+    """The two rows that are compared at first: the first two of one list, where there are such."""
+    lists = [(number, row.adapter["transfer"]) for number, _, row in rows]
+    return next(((i - 1, i) for i in range(1, len(lists)) if lists[i - 1] == lists[i]), (0, 1))
+
+
 def _compare(rows: list[tuple[int, Arena, Row]]) -> Markup:
+    first, second = _first_pair(rows)
+
     def picker(name: str, chosen: int) -> Markup:
         options = [
             element(
@@ -182,7 +190,7 @@ def _compare(rows: list[tuple[int, Arena, Row]]) -> Markup:
             "noscript",
             element("p", "This part needs a script; robogate diff A B does the same."),
         ),
-        element("div", picker("a", 0), picker("b", 1), class_="pick"),
+        element("div", picker("a", first), picker("b", second), class_="pick"),
         element("div", id="comparison", aria_live="polite"),
         id="compare",
         class_="panel compare",
