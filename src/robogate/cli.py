@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from robogate import __version__
 from robogate.errors import RobogateError, Terminated, UsageError, nearest
+from robogate.printable import printable
 
 #: Every verb: the module whose ``main(argv) -> int`` runs it, and a line of help.
 VERBS: dict[str, tuple[str, str]] = {
@@ -126,7 +127,7 @@ def _is_verb(argv: Sequence[str]) -> bool:
 
 
 def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    return printable(" ".join(message.split()))
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -13,6 +13,7 @@ import pytest
 from bad.kinds import KINDS
 from bad.material import policy_spec, qualify_folder, write_controls
 
+from robogate import cli
 from robogate.contract.strict import leaf_origins
 from robogate.errors import UsageError
 from robogate.evidence import bundle_tree, verify_cli
@@ -302,3 +303,13 @@ def test_a_full_bundle_is_promoted_in_ten_seconds_and_verified_in_five(builder, 
     public = material.keys / "robogate.pub"
     spent, memory = measured(program, "verify", bundle, "--key", public)
     assert spent < 5.0 and memory < 300
+
+
+@pytest.mark.parametrize("text", ('{"\\u001b[2J": 1, "\\u001b[2J": 2}', '{"\\u001b[2J\\u202e": 1}'))
+def test_text_of_others_cannot_write_to_the_terminal(text, forger, capfd):
+    (forger.folder / "bundle.json").unlink()
+    (forger.folder / "bundle.json").write_text(text)
+    assert cli.main(["verify", str(forger.folder)]) in (2, 3)
+    shown = "".join(capfd.readouterr())
+    assert "\\x1b[2J" in shown
+    assert all(char.isprintable() or char == "\n" for char in shown)

@@ -6,10 +6,12 @@ import shutil
 
 import pytest
 
+from robogate.evidence import board as board_module
 from robogate.evidence.board import Trust, read_board
 from robogate.evidence.keys import create_keys, load_public_key
 from robogate.evidence.publication_log import Draft, Log
 from robogate.evidence.signing import key_id
+from robogate.reports.publish_cli import main as publish_main
 
 AT = "2026-12-01T10:00:00.000000+00:00"
 
@@ -250,3 +252,48 @@ def test_a_withdrawn_bundle_that_was_spoilt_is_quarantined(board, trust):
     assert only(board, trust, log).state == "withdrawn"
     spoilt(bundle)
     assert only(board, trust, log).state == "quarantined"
+
+
+@pytest.mark.parametrize("inside", (False, True))
+@pytest.mark.parametrize("name", (b"\xff\xfe", b"\x1b[2J", "\u202etxt.exe".encode()))
+def test_a_name_that_nobody_can_write_is_shown_and_published(
+    board, boards, tmp_path, capfd, name, inside
+):
+    boards.promote(board, boards.PolicySpec(run=2, target="other:Policy"))
+    folder = sorted((board / "bundles").iterdir())[0] if inside else board / "bundles"
+    os.symlink(b"nowhere", os.fsencode(folder) + b"/" + name)
+    public = tmp_path / "public"
+    argv = [str(board), "--out", str(public), "--key", str(boards.public_file)]
+    assert publish_main(argv) == 3
+    index = json.loads((public / "index.json").read_text())
+    assert len(index["refused"]) == 1
+    assert (public / "index.html").is_file()
+    out = "".join(capfd.readouterr()) + index["refused"][0]["name"]
+    out += "".join(index["refused"][0]["reasons"])
+    assert "\\x" in out or "\\u" in out
+    assert all(char.isprintable() or char == "\n" for char in out)
+
+
+def test_an_empty_folder_is_no_part_of_a_bundle(board, trust):
+    (bundle_of(board) / "result" / "more").mkdir()
+    item = only(board, trust)
+    assert item.state == "quarantined"
+    assert item.reasons == ("result/more/: is an empty folder; a bundle has none",)
+
+
+@pytest.mark.parametrize("what", ("bundle", "result"))
+def test_what_changes_while_it_is_verified_is_not_shown(board, trust, monkeypatch, what):
+    actual = board_module.verify_bundle
+
+    def then_changed(folder, **options):
+        report = actual(folder, **options)
+        if what == "bundle":
+            edit(folder / "bundle.json", '"role": "policy"', '"role": "control"')
+        else:
+            edit(folder / "result" / "result.json", '"successes": 3', '"successes": 4')
+        return report
+
+    monkeypatch.setattr(board_module, "verify_bundle", then_changed)
+    item = only(board, trust)
+    assert (item.state, item.bundle) == ("quarantined", None)
+    assert item.reasons == ("was changed while it was verified",)

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from robogate.contract.strict import Fault
+from robogate.contract.canonical import self_hash
+from robogate.contract.strict import Fault, encode
 from robogate.errors import RobogateError
 from robogate.evidence.bundle import BUNDLES, NAME, Bundle, read_bundle
 from robogate.evidence.files import Unreadable
 from robogate.evidence.publication_log import Log, LogEntry
 from robogate.evidence.verify_bundle import verify_bundle
+from robogate.printable import printable
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -54,10 +56,10 @@ class BoardItem:
     """One thing that lies on a board, or that once lay there.
 
     Attributes:
-        name: Of the folder: the bundle's hash.
+        name: Of the folder: the bundle's hash; fit to be shown where it is something else.
         folder: Where it lies, or lay.
         state: What is made of it.
-        reasons: Why it is an error or quarantined, at most a few; else empty.
+        reasons: Why it is an error or quarantined, at most a few, fit to be shown; else empty.
         signature: ``valid``, ``unsigned``, ``not checked``; None where nothing holds.
         bundle: The verified bundle; None where nothing holds.
         ended: The log entry that withdrew or superseded it, else None.
@@ -116,7 +118,7 @@ def read_board(
     names = board_names(board)
     items: list[BoardItem] = []
     for number, name in enumerate(names, 1):
-        progress(f"verifying {number} of {len(names)}: {name[:16]}")
+        progress(f"verifying {number} of {len(names)}: {printable(name[:16])}")
         items.append(judge(board / BUNDLES / name, trust))
         judged(items[-1])
     for name, entry in log.listed.items():
@@ -134,7 +136,12 @@ def judge(folder: Path, trust: Trust) -> BoardItem:
         folder: Its folder on the board.
         trust: Whose bundles are accepted.
     """
-    item = BoardItem(folder.name, folder, "error")
+    item = _judged(folder, trust)
+    return replace(item, reasons=tuple(printable(reason) for reason in item.reasons))
+
+
+def _judged(folder: Path, trust: Trust) -> BoardItem:
+    item = BoardItem(printable(folder.name), folder, "error")
     if not NAME.fullmatch(folder.name):
         return replace(item, reasons=("not a bundle: its name is not a SHA-256",))
     if folder.is_symlink():
@@ -167,6 +174,13 @@ def _verified(item: BoardItem, trust: Trust) -> BoardItem:
         more = [f"and {len(faults) - _REASONS} more"] if len(faults) > _REASONS else []
         return replace(item, state="quarantined", reasons=(*faults[:_REASONS], *more))
     bundle = read_bundle(item.folder)
+    # What is shown is read once more, and somebody may have written to the board in between.
+    document = encode(bundle.record)
+    if (
+        self_hash(document) != report.about["bundle"]
+        or self_hash(bundle.result) != bundle.record.result_sha256
+    ):
+        return replace(item, state="quarantined", reasons=("was changed while it was verified",))
     return replace(
         item,
         state="control" if bundle.record.role == "control" else "ranked",

@@ -35,16 +35,19 @@ def plain_files(folder: Path, ledger: Ledger) -> set[str]:
     pending = [""]
     while pending:
         inside = pending.pop()
-        for entry in sorted(os.scandir(folder / inside), key=lambda entry: entry.name):
+        entries = sorted(os.scandir(folder / inside), key=lambda entry: entry.name)
+        if inside and not entries:
+            section.fault(inside, "is an empty folder; a bundle has none")
+        for entry in entries:
             path = f"{inside}{entry.name}"
             section.count += 1
             if section.count > MAX_ENTRIES:
                 section.fault(inside or ".", f"holds more than {MAX_ENTRIES} entries")
                 return found
-            if entry.is_symlink():
-                section.fault(path, "is a symbolic link, expected a file or a folder")
-            elif not PATH.fullmatch(path):
+            if not PATH.fullmatch(path):
                 section.fault(repr(path), "is not a name that a bundle holds")
+            elif entry.is_symlink():
+                section.fault(path, "is a symbolic link, expected a file or a folder")
             elif entry.is_dir():
                 pending.append(f"{path}/")
             elif not entry.is_file():

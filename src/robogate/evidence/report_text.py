@@ -7,6 +7,7 @@ from typing import Any
 
 from robogate.evidence.report import Check, Means, Report
 from robogate.evidence.statement import MEASURED
+from robogate.printable import printable
 
 COLUMNS = 80
 #: Columns of a check's name: what the line's indent and its other columns leave.
@@ -30,7 +31,7 @@ def as_text(report: Report) -> str:
     rest.append("holds" if report.holds else f"does not hold: {count} fault{'s' * (count != 1)}")
     for text in rest:
         lines.extend(textwrap.wrap(text, COLUMNS, break_long_words=False, break_on_hyphens=False))
-    return "\n".join(lines)
+    return "\n".join(printable(line) for line in lines)
 
 
 def _check_lines(name: str, check: Check, signature: str | None) -> list[str]:

@@ -19,6 +19,7 @@ from robogate.evidence.report import Report
 from robogate.evidence.report_text import as_text
 from robogate.evidence.validator import validate_run
 from robogate.evidence.verify_bundle import verify_bundle
+from robogate.printable import printable
 
 #: Looked up by name when asked for: replay drives a simulator, and this floor imports none.
 REPLAY = "robogate.runs.replay"
@@ -56,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
         if replayed is not None:
             print(_replay_text(replayed))
         for fault in report.faults:
-            print(str(fault), file=sys.stderr)
+            print(printable(str(fault)), file=sys.stderr)
     if args.replay and not report.holds:
         print("robogate: not replayed: the recorded run does not hold", file=sys.stderr)
     return report.exit_code or (replayed.exit_code if replayed is not None else 0)

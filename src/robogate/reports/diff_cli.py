@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from robogate.evidence.comparability import Weight, under
+from robogate.printable import printable
 from robogate.reports.diff import Comparison, Difference, compare_subjects, plain
-from robogate.reports.figures import number_of, percent, printable, rate, span
+from robogate.reports.figures import number_of, percent, rate, span
 from robogate.reports.paired import ALPHA, POWER, Paired
 from robogate.reports.subject import Subject, read_subject
 
@@ -230,7 +231,7 @@ def _paired_lines(paired: Paired) -> Iterator[str]:
         text = f"{number_of(paired.pairs, 'pair')} can show no difference at all (p < {ALPHA})"
     else:
         text = (
-            f"so many pairs show a difference of {percent(usual)} points in 4 of 5 such "
+            f"{number_of(paired.pairs, 'pair')} show a difference of {percent(usual)} points in 4 of 5 such "
             f"comparisons (p < {ALPHA}); {percent(best)} where all discordant scenarios point "
             "the same way"
         )

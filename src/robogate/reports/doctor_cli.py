@@ -9,7 +9,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from robogate.reports.figures import number_of, printable
+from robogate.printable import printable
+from robogate.reports.figures import number_of
 from robogate.runs.doctor import Finding, examine
 
 DOCTOR_SCHEMA = "robogate.doctor/1"

@@ -53,11 +53,6 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def printable(text: str) -> str:
-    """Text of others for a terminal: what would move its cursor or turn its writing is shown."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def short_path(path: Path) -> str:
     """A path as one would type it here: relative where it lies below the working directory."""
     path, here = path.absolute(), Path.cwd()

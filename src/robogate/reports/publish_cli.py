@@ -13,7 +13,8 @@ from robogate.errors import UsageError
 from robogate.evidence.board import Trust
 from robogate.evidence.keys import load_public_key
 from robogate.evidence.signing import key_id
-from robogate.reports.figures import number_of, percent, printable
+from robogate.printable import printable
+from robogate.reports.figures import number_of, percent
 from robogate.reports.index_records import Index
 from robogate.reports.publish import PAGE, publish
 
