@@ -230,8 +230,9 @@ def _paired_lines(paired: Paired) -> Iterator[str]:
     if best is None or usual is None:
         text = f"{number_of(paired.pairs, 'pair')} can show no difference at all (p < {ALPHA})"
     else:
+        pairs = number_of(paired.pairs, "pair")
         text = (
-            f"{number_of(paired.pairs, 'pair')} show a difference of {percent(usual)} points in 4 of 5 such "
+            f"{pairs} show a difference of {percent(usual)} points in 4 of 5 such "
             f"comparisons (p < {ALPHA}); {percent(best)} where all discordant scenarios point "
             "the same way"
         )

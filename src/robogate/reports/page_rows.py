@@ -147,7 +147,8 @@ def ranking_table(ranking: Ranking, title: str) -> Markup:
 
 def _ranked(row: Row) -> Markup:
     adapter = row.adapter
-    beneath = adapter["kind"] + ("" if adapter["revision"] is None else f", {adapter['revision']}")
+    options = " ".join(f"{name}={value}" for name, value in adapter.get("options", {}).items())
+    beneath = ", ".join(filter(None, (adapter["kind"], adapter["revision"], options)))
     return element(
         "tbody",
         element(
