@@ -1,10 +1,13 @@
 """`robogate withdraw`: who may be withdrawn, and what is refused."""
 
+import shutil
+
 import pytest
 
 from robogate.errors import EvidenceError, UsageError
-from robogate.evidence.board import Trust
+from robogate.evidence.board import Trust, read_board
 from robogate.evidence.log_files import read_log
+from robogate.evidence.signing import key_id
 from robogate.evidence.withdrawal import withdraw
 from robogate.reports.publish import publish
 from robogate.reports.withdraw_cli import main
@@ -79,3 +82,15 @@ def test_a_log_that_was_cut_is_not_continued(two, tmp_path, boards):
     (board / "log.jsonl").write_text("".join(lines[:-1]))
     with pytest.raises(EvidenceError, match="has 1 entries, 2 were published"):
         main([str(board), second, "--reason", "x"])
+
+
+def test_a_forgery_takes_no_honest_result_with_it(two, boards):
+    """Whoever writes to the board without a key can name any result in a bundle of his own."""
+    board, first, _ = two
+    forged = shutil.copytree(board / "bundles" / first, board / "bundles" / ("ab" * 32))
+    (forged / "scope.txt").unlink()
+    entry = withdraw(board, forged.name, reason="not ours", now=NOW)
+    assert entry.result_sha256 is None
+    trust = Trust({key_id(boards.public): boards.public})
+    states = {item.name: item.state for item in read_board(board, trust, read_log(board))}
+    assert states[first] == "ranked" and states[forged.name] == "quarantined"
