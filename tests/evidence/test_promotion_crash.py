@@ -149,6 +149,29 @@ def test_the_workshop_of_a_living_process_is_left_alone(material, tmp_path):
     assert [p.name for p in (board / ".staging").iterdir()] == ["lock"]
 
 
+def test_only_workshops_are_removed(material, tmp_path):
+    board = tmp_path / "board"
+    theirs = [board / ".staging" / name for name in ("poetry", "0123456789abcdeX")]
+    for place in theirs:
+        (place / "file").mkdir(parents=True)
+        place.with_name(f"{place.name}.lock").write_text("")
+    abandoned = board / ".staging" / "0123456789abcdef"
+    abandoned.mkdir()
+    abandoned.with_name(f"{abandoned.name}.lock").write_text("")
+    run(material, board)
+    assert all((place / "file").is_dir() for place in theirs)
+    assert not abandoned.exists()
+
+
+def test_a_workshop_behind_a_link_is_somebody_elses(material, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "board").mkdir()
+    (tmp_path / "board/.staging").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="is a symbolic link, expected a folder"):
+        run(material, tmp_path / "board")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_many_promoters_at_once(material, builder, tmp_path):
     board = tmp_path / "board"
     spec = policy_spec(builder.Spec, run=7, qualification_id=material.qualification_id)

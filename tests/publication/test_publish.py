@@ -352,6 +352,18 @@ class TestHistory:
         (tmp_path / "public/index.json").write_text("{}")
         with pytest.raises(EvidenceError, match="no head of a log"):
             publish(board, tmp_path / "public", boards)
+        (tmp_path / "public/index.json").unlink()
+        with pytest.raises(EvidenceError, match="no head of a log.*publish to a new folder"):
+            publish(board, tmp_path / "public", boards)
+
+    def test_trees_behind_a_link_are_somebody_elses(self, board, boards, tmp_path):
+        precious = tmp_path / "elsewhere/tree-0123456789abcdef/file"
+        precious.parent.mkdir(parents=True)
+        precious.write_text("theirs")
+        (tmp_path / ".public.trees").symlink_to("elsewhere")
+        with pytest.raises(UsageError, match="is a symbolic link, expected a folder"):
+            publish(board, tmp_path / "public", boards)
+        assert precious.read_text() == "theirs"
 
 
 class TestCommand:

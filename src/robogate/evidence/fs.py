@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -19,6 +20,9 @@ from pathlib import Path
 from robogate.evidence.files import Unreadable
 
 _BLOCK = 1 << 20
+
+#: Name of a workshop: 8 random bytes.
+_TOKEN = re.compile(r"[0-9a-f]{16}")
 
 #: Errors of a rename whose target is there already.
 OCCUPIED = (errno.EEXIST, errno.ENOTEMPTY)
@@ -45,6 +49,18 @@ class FileSystem:
         self.step("mkdir", path)
         path.mkdir(exist_ok=True)
         self.sync_folder(path.parent)
+
+    def ensure_own_folder(self, path: Path) -> None:
+        """As `ensure_folder`, for a folder in which things are removed: it must not be a link.
+
+        Whoever may write beside it could have them removed somewhere else.
+
+        Raises:
+            NotADirectoryError: It is a symbolic link.
+        """
+        if path.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, "is a symbolic link, expected a folder", path)
+        self.ensure_folder(path)
 
     def write(self, path: Path, data: bytes) -> None:
         """Create a file with this content, flushed to the disk."""
@@ -117,7 +133,7 @@ class FileSystem:
         What a killed process left there is removed by the next one: each workshop is held by a
         lock that the kernel lets go of when its process ends, however that happens.
         """
-        self.ensure_folder(folder)
+        self.ensure_own_folder(folder)
         token = secrets.token_hex(8)
         place, lock = folder / token, folder / f"{token}.lock"
         with self._locked(folder / "lock"):
@@ -137,7 +153,7 @@ class FileSystem:
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
         self.step("lock", path)
-        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -147,7 +163,7 @@ class FileSystem:
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove workshops whose process is gone; only ever called under the folder's lock."""
-    for lock in folder.glob("*.lock"):
+    for lock in filter(_is_workshop, folder.glob("*.lock")):
         try:
             descriptor = os.open(lock, os.O_RDONLY)
         except FileNotFoundError:  # its owner has just finished
@@ -162,6 +178,11 @@ def _remove_abandoned(folder: Path) -> None:
                 lock.unlink(missing_ok=True)
         finally:
             os.close(descriptor)
+
+
+def _is_workshop(lock: Path) -> bool:
+    """Whether a lock's name is one that `FileSystem.workshop` gives; all else is not ours."""
+    return _TOKEN.fullmatch(lock.stem) is not None and not lock.is_symlink()
 
 
 def open_regular(path: Path) -> int:

@@ -83,7 +83,7 @@ def replacing(public: Path, files: PublicationFiles) -> Iterator[Staged]:
     public = public.absolute()
     published_tree(public)  # refuse before anything is made
     trees = _trees(public)
-    files.ensure_folder(trees)
+    files.ensure_own_folder(trees)
     descriptor = os.open(trees, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -95,9 +95,9 @@ def publish(
 def _published_head(tree: Path) -> LogHead:
     """The log's head in a published tree."""
     path = tree / INDEX
-    document = read_document(path)
-    head = document.get("head") if type(document) is dict else None
     try:
+        document = read_document(path)
+        head = document.get("head") if type(document) is dict else None
         return decode(LogHead, head)
     except EvidenceError as exc:
         raise EvidenceError(
