@@ -172,6 +172,9 @@ def test_a_bundle_that_was_changed_on_the_board_is_not_accepted_as_the_same(mate
     message = r"holds this bundle already, and it was changed: scope\.txt differs"
     refused(material.run, material.qualification, board, message)
     assert (done.folder / "scope.txt").read_text() == "safe"
+    (done.folder / "scope.txt").unlink()
+    os.mkfifo(done.folder / "scope.txt")
+    refused(material.run, material.qualification, board, message)
     shutil.rmtree(done.folder / "media")
     refused(material.run, material.qualification, board, "it was changed: media differs")
 
