@@ -165,7 +165,6 @@ def test_keys_that_cannot_be_written_leave_nothing(tmp_path):
 def test_what_cannot_sign_is_named(tmp_path):
     private, public = create_keys(tmp_path)
     with pytest.raises(UsageError, match="is a public key; sign with the private one"):
-        private.chmod(0o600), public.chmod(0o600)
         load_private_key(public)
     with pytest.raises(UsageError, match="is a private key; verify with the public one"):
         load_public_key(private)

@@ -176,6 +176,19 @@ def test_a_folder_of_endless_files_ends_the_search(forger, material, monkeypatch
     assert any("holds more than 30 entries" in fault for fault in faults)
 
 
+def test_a_folder_of_holes_is_not_hashed(forger, material, monkeypatch):
+    """Sparse files cost an attacker nothing; their sum is looked at before any of it is read."""
+    monkeypatch.setattr(bundle_tree, "MAX_TOTAL_BYTES", 1000)
+    monkeypatch.setattr(bundle_tree, "measured_file", None)
+    faults = [str(f) for f in verify_bundle(forger.folder, key=material.public).faults]
+    assert any("no bundle needs more than 1000" in fault for fault in faults)
+
+
+def test_a_board_is_no_bundle(material):
+    with pytest.raises(Unreadable, match="is a board; verify one of"):
+        main([str(material.bundle.parents[1])])
+
+
 def test_replay_executes_the_result_of_a_bundle(material, public, monkeypatch, capsys):
     asked = []
     module = types.ModuleType("stand_in_replay")

@@ -79,7 +79,10 @@ def test_a_result_or_a_link_names_its_folder(run, tmp_path):
     [
         (lambda p: None, "no such file or folder"),
         (lambda p: p.symlink_to("gone"), "a link to nothing"),
-        (lambda p: p.write_text("{}"), "expected a folder, result.json or qualification.json"),
+        (
+            lambda p: p.write_text("{}"),
+            "expected a folder, result.json, qualification.json or bundle.json",
+        ),
         (lambda p: p.mkdir(), r"result\.json: is missing"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from robogate.evidence.report import Ledger, Means
 
 #: More than any manifest needs: five runs of 2,000 scenarios.
 MAX_ENTRIES = 20_000
+#: Of all files together, four times what those runs need. A file may be all hole: it costs whoever
+#: made it nothing, and everybody who hashes it hours.
+MAX_TOTAL_BYTES = 8 * 1024**3
 
 
 def measured_file(folder: Path, path: str) -> BundleFile:
@@ -35,7 +39,9 @@ def plain_files(folder: Path, ledger: Ledger) -> set[str]:
     pending = [""]
     while pending:
         inside = pending.pop()
-        entries = sorted(os.scandir(folder / inside), key=lambda entry: entry.name)
+        with os.scandir(folder / inside) as scanned:
+            few = itertools.islice(scanned, MAX_ENTRIES + 1)
+            entries = sorted(few, key=lambda entry: entry.name)
         if inside and not entries:
             section.fault(inside, "is an empty folder; a bundle has none")
         for entry in entries:
@@ -86,9 +92,14 @@ def check_listed(folder: Path, record: BundleRecord, present: set[str], ledger: 
     for path in sorted(present - listed.keys() - set(UNLISTED)):
         section.fault(path, f"is not listed in {BUNDLE}")
     hashed = ledger.section("bundle: size and hash of every file", Means.RECOMPUTED)
-    for path in sorted(listed.keys() & present):
+    sizes = {path: (folder / path).stat().st_size for path in sorted(listed.keys() & present)}
+    total = sum(sizes.values())
+    if total > MAX_TOTAL_BYTES:
+        message = f"the files hold {total} bytes, no bundle needs more than {MAX_TOTAL_BYTES}"
+        hashed.fault(BUNDLE, message)
+        return
+    for path, size in sizes.items():
         hashed.count += 1
-        size = (folder / path).stat().st_size
         if size > MAX_DOCUMENT_BYTES:
             hashed.fault(path, f"holds {size} bytes, no file needs more than {MAX_DOCUMENT_BYTES}")
             continue

@@ -96,14 +96,14 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     data, mode = _read_key(path)
+    if b"PUBLIC KEY" in data:
+        raise UsageError(f"{path}: is a public key; sign with the private one", code="key")
     if mode & 0o077:
         raise UsageError(
             f"{path}: mode {stat.S_IMODE(mode):04o} lets others read the private key; "
             f"chmod 600 {path}",
             code="key",
         )
-    if b"PUBLIC KEY" in data:
-        raise UsageError(f"{path}: is a public key; sign with the private one", code="key")
     try:
         key = serialization.load_pem_private_key(data, password=None)
     except TypeError as exc:

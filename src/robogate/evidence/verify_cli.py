@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from robogate.errors import UsageError
-from robogate.evidence.bundle import BUNDLE, RESULT_FOLDER
+from robogate.evidence.bundle import BUNDLE, BUNDLES, RESULT_FOLDER
 from robogate.evidence.files import RESULT, Unreadable
 from robogate.evidence.keys import load_public_key
 from robogate.evidence.qualification import DOCUMENT, verify_qualification
@@ -91,7 +91,7 @@ def locate(path: Path) -> tuple[str, Path]:
     """What lies at a path: ``run``, ``qualification`` or ``bundle``, and its folder.
 
     Raises:
-        Unreadable: Neither.
+        Unreadable: None of them.
     """
     if not path.exists():
         dangling = "a link to nothing" if path.is_symlink() else "no such file or folder"
@@ -99,12 +99,14 @@ def locate(path: Path) -> tuple[str, Path]:
     if path.is_file():
         kind = {RESULT: "run", DOCUMENT: "qualification", BUNDLE: "bundle"}.get(path.name)
         if kind is None:
-            raise Unreadable(f"{path}: expected a folder, {RESULT} or {DOCUMENT}")
+            raise Unreadable(f"{path}: expected a folder, {RESULT}, {DOCUMENT} or {BUNDLE}")
         return kind, path.parent
     if (path / BUNDLE).exists():
         return "bundle", path
     if (path / DOCUMENT).exists():
         return "qualification", path
+    if (path / BUNDLES).is_dir():
+        raise Unreadable(f"{path}: is a board; verify one of {path / BUNDLES}, or publish it")
     return "run", path
 
 
