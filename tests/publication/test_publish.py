@@ -356,6 +356,13 @@ class TestHistory:
         with pytest.raises(EvidenceError, match="no head of a log.*publish to a new folder"):
             publish(board, tmp_path / "public", boards)
 
+    def test_a_page_does_not_lie_among_the_bundles(self, board, boards, tmp_path):
+        (tmp_path / "link").symlink_to(board)
+        for board_named in (board, tmp_path / "link"):
+            with pytest.raises(UsageError, match="lies among the bundles"):
+                publish(board_named, board / "bundles/public", boards)
+        assert len(list((board / "bundles").iterdir())) == 1
+
     def test_trees_behind_a_link_are_somebody_elses(self, board, boards, tmp_path):
         precious = tmp_path / "elsewhere/tree-0123456789abcdef/file"
         precious.parent.mkdir(parents=True)

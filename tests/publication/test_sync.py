@@ -13,6 +13,7 @@ from robogate.evidence.episode_rows import COLUMNS
 from robogate.evidence.publication_fs import PublicationFiles
 from robogate.evidence.signing import key_id
 from robogate.reports import sync as module
+from robogate.reports.publish_cli import main as publish_main
 from robogate.reports.sync import main
 from robogate.reports.withdraw_cli import main as withdraw_main
 
@@ -179,3 +180,13 @@ def test_without_pyarrow_it_says_what_to_do(board, boards, tmp_path):
     done = run("--format", "jsonl")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "rows/episodes.parquet").exists()
+
+
+def test_a_page_is_not_replaced_by_rows(board, boards, tmp_path):
+    public, key = tmp_path / "public", str(boards.public_file)
+    publish_main([str(board), "--out", str(public), "--key", key])
+    with pytest.raises(UsageError, match="shows something else than an export"):
+        sync(board, public, boards)
+    assert (public / "index.html").is_file()
+    with pytest.raises(UsageError, match="lies among the bundles"):
+        sync(board, board / "bundles" / "rows", boards)

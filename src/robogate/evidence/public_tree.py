@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from robogate.errors import UsageError
+from robogate.evidence.bundle import BUNDLES
 from robogate.evidence.publication_fs import PublicationFiles
 
 _TREE = "tree-"
@@ -64,6 +65,20 @@ def published_tree(public: Path) -> Path | None:
             code="output",
         )
     return None
+
+
+def outside_bundles(public: Path, board: Path) -> Path:
+    """The published folder, which must not lie among the bundles that it is made from.
+
+    Raises:
+        UsageError: It would.
+    """
+    bundles = (board / BUNDLES).resolve()
+    if bundles in (public.parent.resolve() / public.name).parents:
+        raise UsageError(
+            f"{public}: lies among the bundles of {board}; give another folder", code="output"
+        )
+    return public
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from robogate.evidence.log_files import (
     write_head,
     write_log,
 )
-from robogate.evidence.public_tree import replacing
+from robogate.evidence.public_tree import outside_bundles, replacing
 from robogate.evidence.publication_fs import PublicationFiles
 from robogate.evidence.publication_log import Draft, Log, LogHead
 from robogate.reports.board_index import assemble_index, index_document
@@ -71,7 +71,7 @@ def publish(
     try:
         with board_lock(board):
             log = trusted_log(board)
-            with replacing(public, files) as staged:
+            with replacing(outside_bundles(public, board), files) as staged:
                 if staged.previous is not None:
                     source = f"{public / INDEX}"
                     require_descends(log, _published_head(staged.previous), source, board)

@@ -17,7 +17,7 @@ from robogate.errors import EvidenceError, UsageError
 from robogate.evidence.board import BoardItem, Progress, Trust, read_board
 from robogate.evidence.episode_rows import COLUMNS, COLUMNS_VERSION, Column, episode_rows
 from robogate.evidence.log_files import board_lock, trusted_log
-from robogate.evidence.public_tree import replacing
+from robogate.evidence.public_tree import outside_bundles, replacing
 from robogate.evidence.publication_fs import PublicationFiles
 from robogate.reports.figures import number_of
 from robogate.reports.publish_cli import add_trust, trust_of
@@ -99,7 +99,12 @@ def sync(
         _require_pyarrow()
     files = files or PublicationFiles()
     try:
-        with board_lock(board), replacing(dest, files) as staged:
+        with board_lock(board), replacing(outside_bundles(dest, board), files) as staged:
+            if staged.previous is not None and not (staged.previous / COLUMNS_FILE).is_file():
+                raise UsageError(
+                    f"{dest}: shows something else than an export; give another folder",
+                    code="output",
+                )
             items = read_board(board, trust, trusted_log(board), progress, _require)
             rows = [row for item in items for row in episode_rows(item)]
             for name in formats:
