@@ -92,17 +92,18 @@ def check_listed(folder: Path, record: BundleRecord, present: set[str], ledger: 
     for path in sorted(present - listed.keys() - set(UNLISTED)):
         section.fault(path, f"is not listed in {BUNDLE}")
     hashed = ledger.section("bundle: size and hash of every file", Means.RECOMPUTED)
-    sizes = {path: (folder / path).stat().st_size for path in sorted(listed.keys() & present)}
-    total = sum(sizes.values())
-    if total > MAX_TOTAL_BYTES:
-        message = f"the files hold {total} bytes, no bundle needs more than {MAX_TOTAL_BYTES}"
-        hashed.fault(BUNDLE, message)
-        return
-    for path, size in sizes.items():
+    total = 0
+    for path in sorted(listed.keys() & present):
         hashed.count += 1
+        size = (folder / path).stat().st_size
         if size > MAX_DOCUMENT_BYTES:
             hashed.fault(path, f"holds {size} bytes, no file needs more than {MAX_DOCUMENT_BYTES}")
             continue
+        total += size
+        if total > MAX_TOTAL_BYTES:
+            message = f"its files hold more than {MAX_TOTAL_BYTES} bytes, which no bundle needs"
+            hashed.fault(BUNDLE, message)
+            return
         actual = measured_file(folder, path)
         if actual != listed[path]:
             hashed.fault(
