@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from robogate.contract.canonical import loads_strict
+from robogate.contract.files import read_bounded
 from robogate.errors import EvidenceError
-from robogate.records.digests import read_bounded
 
 CONTRACT = "contract.json"
 IDENTITY = "identity.json"

@@ -12,11 +12,12 @@ import os
 import re
 import secrets
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from robogate.contract.files import fsync_directory, open_regular
+from robogate.errors import EvidenceError
 from robogate.evidence.files import Unreadable
 
 _BLOCK = 1 << 20
@@ -74,7 +75,10 @@ class FileSystem:
             Unreadable: The source is missing, not a regular file, unreadable or too large.
             OSError: The target cannot be written.
         """
-        reading = open_regular(source)
+        try:
+            reading = open_regular(source)
+        except EvidenceError as exc:
+            raise Unreadable(exc.message) from exc
         try:
             with self._created(target) as descriptor:
                 left = max_bytes
@@ -111,11 +115,7 @@ class FileSystem:
     def sync_folder(self, path: Path) -> None:
         """Make what happened in a folder durable."""
         self.step("sync_folder", path)
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        fsync_directory(path)
 
     def rename(self, source: Path, target: Path) -> None:
         """Give a finished folder its name; a name that holds something stays as it is.
@@ -183,25 +183,6 @@ def _remove_abandoned(folder: Path) -> None:
 def _is_workshop(lock: Path) -> bool:
     """Whether a lock's name is one that `FileSystem.workshop` gives; all else is not ours."""
     return _TOKEN.fullmatch(lock.stem) is not None and not lock.is_symlink()
-
-
-def open_regular(path: Path) -> int:
-    """Open a regular file for reading, never through a link; a descriptor that is to be closed.
-
-    Raises:
-        Unreadable: Missing, a symbolic link, not a regular file, or not readable.
-    """
-    try:
-        # Non-blocking, so that a pipe that nobody writes to is refused instead of waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as exc:
-        if exc.errno == errno.ELOOP:
-            raise Unreadable(f"{path}: is a symbolic link, expected a file") from exc
-        raise Unreadable(f"{path}: cannot be read ({exc.strerror})") from exc
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise Unreadable(f"{path}: is not a file")
-    return descriptor
 
 
 def _read(descriptor: int, path: Path) -> bytes:

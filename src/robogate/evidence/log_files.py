@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from robogate.contract.canonical import loads_strict, self_hash
+from robogate.contract.files import read_bounded
 from robogate.contract.strict import StrictError, decode, encode
 from robogate.errors import EvidenceError
 from robogate.evidence.files import read_document
 from robogate.evidence.publication_fs import PublicationFiles
 from robogate.evidence.publication_log import GENESIS, Log, LogEntry, LogHead, require_sense
-from robogate.records.digests import read_bounded
 
 LOG = "log.jsonl"
 HEAD = "head.json"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from robogate.contract.files import read_bounded
 from robogate.contract.strict import Fault
 from robogate.errors import EvidenceError
 from robogate.evidence.bundle import MEDIA_FOLDER
-from robogate.records.digests import read_bounded
 
 #: Folder of the videos in a run.
 VIDEOS = "videos"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robogate.contract.files import read_bounded
 from robogate.errors import EvidenceError
 from robogate.evidence.files import TRACES
 from robogate.evidence.report import Ledger, Means, Section
@@ -26,7 +27,6 @@ from robogate.records.digests import (
     STOPPED,
     Trace,
     parse_trace,
-    read_bounded,
     trace_chain,
 )
 from robogate.records.result import Episode

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from robogate.contract.canonical import loads_strict, self_hash
+from robogate.contract.files import read_bounded
 from robogate.contract.identity import Identity, decode_identity
 from robogate.contract.strict import Fault, StrictError, decode
 from robogate.errors import EvidenceError
@@ -46,7 +47,6 @@ from robogate.evidence.report import Ledger, Means, Report
 from robogate.evidence.validator import validate
 from robogate.evidence.verify_statement import check_statement
 from robogate.records.contract import thaw
-from robogate.records.digests import read_bounded
 from robogate.records.result import Result
 from robogate.scenes.readback import compare
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from robogate.contract.canonical import loads_strict
+from robogate.contract.files import read_bounded
 from robogate.contract.strict import Fault
 from robogate.errors import EvidenceError
 from robogate.evidence.bundle import BUNDLE, STATEMENT, BundleRecord
@@ -14,7 +15,6 @@ from robogate.evidence.files import MAX_DOCUMENT_BYTES
 from robogate.evidence.report import Ledger, Means
 from robogate.evidence.signing import parse_envelope, signature_fault
 from robogate.evidence.statement import assemble_statement, statement_bytes
-from robogate.records.digests import read_bounded
 from robogate.scenes.readback import compare
 
 if TYPE_CHECKING:

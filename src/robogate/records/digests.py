@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from robogate.contract.canonical import sha256_json
+from robogate.contract.files import read_bounded
 from robogate.contract.strict import encode
 from robogate.errors import EvidenceError
 from robogate.records.environment import Registration
@@ -158,27 +159,6 @@ def load_trace(path: Path, expected: np.dtype[Any], max_bytes: int = 1 << 26) ->
         EvidenceError: Missing, too large, not a plain numpy file, or another row type.
     """
     return parse_trace(read_bounded(path, max_bytes), expected, str(path))
-
-
-def read_bounded(path: Path, max_bytes: int = 1 << 26) -> bytes:
-    """Read a regular file once, so that what is hashed and what is parsed are the same bytes.
-
-    Raises:
-        EvidenceError: Missing, a symbolic link, not a regular file, unreadable or too large.
-    """
-    if path.is_symlink():
-        raise EvidenceError(f"{path}: is a symbolic link, expected a file", code="trace")
-    if not path.is_file():
-        what = "is not a file" if path.exists() else "is missing"
-        raise EvidenceError(f"{path}: {what}", code="trace")
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(max_bytes + 1)
-    except OSError as exc:
-        raise EvidenceError(f"{path}: cannot be read ({exc.strerror})", code="trace") from exc
-    if len(data) > max_bytes:
-        raise EvidenceError(f"{path}: larger than {max_bytes} bytes", code="trace")
-    return data
 
 
 def parse_trace(data: bytes, expected: np.dtype[Any], source: str) -> Trace:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from robogate.contract.files import read_bounded
 from robogate.episodes.journal import Header
 from robogate.episodes.journal_writer import Journal, create_journal, resume_journal
 from robogate.episodes.resume import settle
 from robogate.errors import EvidenceError, UsageError
 from robogate.evidence.files import JOURNAL, RESULT, TRACES
-from robogate.records.digests import read_bounded
 from robogate.records.result import Episode
 from robogate.scenes.manifest import Scenario
 
