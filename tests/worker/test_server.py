@@ -344,7 +344,7 @@ def test_a_robot_that_takes_too_long_to_build(tmp_path: Path) -> None:
         [sys.executable, "-m", "robogate", "serve", "--factory", "stub_robot:create_slowly",
          "--options", str(options), "--port", "0", "--start-s", "0.5"],
         capture_output=True, text=True, timeout=30,
-        env={**os.environ, "PYTHONPATH": str(HERE)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
     )  # fmt: skip
     assert done.returncode == 1 and "took more than 0.5 s" in done.stderr
 
