@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from robogate.contract import canonical
 from robogate.contract.canonical import (
     MAX_DEPTH,
     canonical_bytes,
@@ -134,3 +135,11 @@ def _seconds(call):
     start = time.process_time()
     call()
     return time.process_time() - start
+
+
+def test_more_values_than_a_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr(canonical, "MAX_VALUES", 5)
+    assert loads_strict('[1, {"a": 2, "b": ",,,,[[[["}]') == [1, {"a": 2, "b": ",,,,[[[["}]
+    for text in ("[[],[],[],1]", "[{},{},{}]", '{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}'):
+        with pytest.raises(EvidenceError, match="more than 5 values"):
+            loads_strict(text)

@@ -14,6 +14,8 @@ from robogate.errors import EvidenceError
 
 MAX_DEPTH = 64
 MAX_BYTES = 256 * 1024 * 1024
+#: Most values in one document. Text of `MAX_BYTES` that is all ``[],[],`` would need 7 GB as values.
+MAX_VALUES = 4_000_000
 #: Largest integer that every JSON implementation reads exactly, and that RFC 8785 can serialise.
 MAX_INTEGER = 2**53 - 1
 
@@ -67,7 +69,7 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
     """Parse JSON and refuse what parsers disagree about.
 
     Duplicate keys, NaN and infinities, integers beyond ±(2^53 − 1), floats that overflow, nesting
-    deeper than `MAX_DEPTH`, invalid UTF-8, lone surrogates, a byte order mark and bodies above
+    deeper than `MAX_DEPTH`, more than `MAX_VALUES` values, invalid UTF-8, lone surrogates, a byte order mark and bodies above
     ``max_bytes`` are errors.
 
     Args:
@@ -87,7 +89,7 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
         text = raw.decode("utf-8")
     except UnicodeDecodeError as exc:
         raise EvidenceError(f"{source}: not valid UTF-8 at byte {exc.start}", code="json") from exc
-    _check_depth(raw, source)
+    _check_structure(raw, source)
 
     def refuse_constant(name: str) -> NoReturn:
         raise EvidenceError(f"{source}: {name} is not JSON", code="json")
@@ -134,14 +136,17 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
     return value
 
 
-def _check_depth(raw: bytes, source: str) -> None:
-    """Refuse deep nesting before a recursive parser meets it.
+def _check_structure(raw: bytes, source: str) -> None:
+    """Refuse deep nesting before a recursive parser meets it, and what would fill the memory.
 
     Backslashes and quotes delimit strings; once escaped ones are gone, every second piece between
     quotes lies outside a string. Both passes run at the speed of `bytes`, not of a Python loop.
     """
     plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in raw else raw
     outside = b"".join(plain.split(b'"')[::2])
+    # Every value but the first of its list or object follows a comma, the first an open bracket.
+    if outside.count(b",") + outside.count(b"[") + outside.count(b"{") > MAX_VALUES:
+        raise EvidenceError(f"{source}: more than {MAX_VALUES} values", code="json")
     brackets = outside.translate(_BRACKET_STEPS, _NOT_BRACKETS)
     if any(d > MAX_DEPTH for d in accumulate(step - 1 for step in brackets)):
         raise EvidenceError(f"{source}: nested deeper than {MAX_DEPTH} levels", code="json")
