@@ -14,7 +14,7 @@ from robogate.errors import EvidenceError
 
 MAX_DEPTH = 64
 MAX_BYTES = 256 * 1024 * 1024
-#: Most values in one document. Text of `MAX_BYTES` that is all ``[],[],`` would need 7 GB as values.
+#: Most values in one document: text of `MAX_BYTES` that is all ``[],[],`` needs 7 GB when parsed.
 MAX_VALUES = 4_000_000
 #: Largest integer that every JSON implementation reads exactly, and that RFC 8785 can serialise.
 MAX_INTEGER = 2**53 - 1
@@ -69,8 +69,8 @@ def loads_strict(data: bytes | str, *, source: str = "document", max_bytes: int 
     """Parse JSON and refuse what parsers disagree about.
 
     Duplicate keys, NaN and infinities, integers beyond ±(2^53 − 1), floats that overflow, nesting
-    deeper than `MAX_DEPTH`, more than `MAX_VALUES` values, invalid UTF-8, lone surrogates, a byte order mark and bodies above
-    ``max_bytes`` are errors.
+    deeper than `MAX_DEPTH`, more than `MAX_VALUES` values, invalid UTF-8, lone surrogates, a byte
+    order mark and bodies above ``max_bytes`` are errors.
 
     Args:
         data: The JSON text.
