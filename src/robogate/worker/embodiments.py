@@ -51,7 +51,7 @@ class Embodiment:
     cameras: Mapping[str, Mount]
 
 
-_WRIST = ((-0.02, 0.0, 0.075), (0.16, 0.0, 0.0), 65.0)
+_WRIST = ((0.045, 0.0, 0.085), (0.2, 0.0, -0.01), 70.0)
 
 #: The cameras of the embedded dual-arm bench. Those of the native benches come with their assets,
 #: which are not public.
