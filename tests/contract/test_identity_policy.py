@@ -304,6 +304,59 @@ def test_an_index_told_to_look_away_hides_nothing(
     assert f"{unique}/deep/net.py is modified" in refusal(f"{unique}.policy")
 
 
+@pytest.mark.parametrize(
+    ("attribute", "content"),
+    (
+        ("ident", "x = 1  # $Id$\n"),
+        ("working-tree-encoding=UTF-7", "+AHg- = 10\n"),
+    ),
+)
+def test_a_conversion_of_the_repository_hides_nothing(
+    tracked: Path, unique: str, repository: Any, attribute: str, content: str
+) -> None:
+    (tracked / "deep" / "net.py").write_text(content.replace("+AHg-", "x"))
+    repository.commit()
+    (repository.root / ".git/info").mkdir(exist_ok=True)
+    (repository.root / ".git/info/attributes").write_text(f"*.py {attribute}\n")
+    assert measure(f"{unique}.policy").source == "checkout"
+    (tracked / "deep" / "net.py").write_text(content.replace("$Id$", "$Id: anything $"))
+    assert f"{unique}/deep/net.py is modified" in refusal(f"{unique}.policy")
+
+
+def test_a_filter_of_the_repository_hides_nothing(
+    tracked: Path, unique: str, repository: Any
+) -> None:
+    """A clean filter tells git what to take a file's content for; git runs it, Python does not."""
+    name = f"src/{unique}/deep/net.py"
+    repository.git("config", "filter.hide.clean", f"git cat-file blob HEAD:{name}")
+    (repository.root / ".git/info").mkdir(exist_ok=True)
+    (repository.root / ".git/info/attributes").write_text("net.py filter=hide\n")
+    assert measure(f"{unique}.policy").source == "checkout"
+    (tracked / "deep" / "net.py").write_text("x = 2\n")
+    assert f"{unique}/deep/net.py is modified" in refusal(f"{unique}.policy")
+
+
+def test_a_replaced_commit_hides_nothing(tracked: Path, unique: str, repository: Any) -> None:
+    """A replacement lets one commit's name stand for the content of another."""
+    first = repository.git("rev-parse", "HEAD")
+    (tracked / "deep" / "net.py").write_text("x = 2\n")
+    second = repository.commit()
+    repository.git("reset", "-q", "--soft", first)
+    repository.git("replace", first, second)
+    assert f"{unique}/deep/net.py is modified" in refusal(f"{unique}.policy")
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_an_index_told_to_look_away_hides_no_neighbour(
+    tracked: Path, unique: str, repository: Any, flag: str
+) -> None:
+    repository.write("src/helper.py", "x = 1\n")
+    repository.commit()
+    repository.git("update-index", flag, "src/helper.py")
+    repository.write("src/helper.py", "x = 2\n")
+    assert "src/helper.py is one that git was told not to look at" in refusal(f"{unique}.policy")
+
+
 def test_a_modified_data_file_of_the_package_is_refused(tracked: Path, unique: str) -> None:
     (tracked / "weights.json").write_text("[]")
     assert f"{unique}/weights.json is modified" in refusal(f"{unique}.policy")

@@ -14,6 +14,9 @@ from pathlib import Path
 from robogate.contract.identity.git import GitError, git, head, toplevel
 from robogate.contract.identity.sources import SourceTree, source_error
 
+#: Attributes by which a file in the work tree and its blob may differ in any way.
+_CONVERSIONS = ("filter", "ident", "working-tree-encoding")
+
 
 def check_checkout(tree: SourceTree) -> str | None:
     """Check a policy's source against its commit.
@@ -81,13 +84,27 @@ def _compare(tree: SourceTree, tracked: dict[str, tuple[str, str]], repository: 
     differing = [p for p in sorted(tree.files) if tree.blobs[p] != tracked[p][1]]
     if not differing:
         return
-    # A repository may convert line ends or use SHA-256 objects: let git hash these as it would.
     below = [p if tree.scope == tree.root else p[len(tree.package) + 1 :] for p in differing]
+    for path, name in zip(differing, below):
+        if _is_converted(repository, tree.scope / name):
+            raise _refused(repository, path, "is modified", "commit it without a filter")
+    # A repository may convert line ends or use SHA-256 objects: let git hash these as it would.
     names = "\n".join(str(tree.scope / name) for name in below).encode("utf-8", "surrogateescape")
     hashes = git(repository, "hash-object", "--stdin-paths", stdin=names).decode("ascii").split()
     for path, blob in zip(differing, hashes):
         if blob != tracked[path][1]:
             raise _refused(repository, path, "is modified", "commit or restore it")
+
+
+def _is_converted(repository: Path, file: Path) -> bool:
+    """Whether git is told to take something else than a file's content for its content.
+
+    Line ends aside: Python reads both alike.
+    """
+    path = os.path.relpath(file, repository)
+    answer = git(repository, "check-attr", "-z", *_CONVERSIONS, "--", path)
+    values = answer.decode("utf-8", "surrogateescape").split("\0")[2::3]
+    return any(value not in ("unspecified", "unset") for value in values)
 
 
 def _check_surroundings(tree: SourceTree, repository: Path) -> None:
@@ -97,6 +114,12 @@ def _check_surroundings(tree: SourceTree, repository: Path) -> None:
     for path in sorted(filter(None, names.decode("utf-8", "surrogateescape").split("\0"))):
         how = "is modified" if (repository / path).exists() else "is tracked but missing"
         raise _refused(repository, path, how, "commit or restore it")
+    names = git(repository, "ls-files", "-v", "-z", "--", root)
+    for entry in sorted(filter(None, names.decode("utf-8", "surrogateescape").split("\0"))):
+        flag, path = entry[0], entry[2:]
+        if (flag.islower() or flag == "S") and os.path.lexists(repository / path):
+            remedy = "git update-index --no-assume-unchanged --no-skip-worktree it"
+            raise _refused(repository, path, "is one that git was told not to look at", remedy)
     pattern = f":(glob){os.path.relpath(root, repository)}/**/*.py".replace("(glob)./", "(glob)")
     names = git(repository, "ls-files", "-z", "--others", "--exclude-standard", "--", pattern)
     for path in sorted(filter(None, names.decode("utf-8", "surrogateescape").split("\0"))):

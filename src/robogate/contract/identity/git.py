@@ -25,9 +25,10 @@ def git(folder: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
         GitError: Not installed, failed or timed out; the message is git's own.
     """
     # GIT_DIR and its kin would answer for another repository; a foreign owner is no reason not to
-    # read; a repository's file system monitor is a program of its own.
+    # read; a repository's file system monitor is a program of its own; a replacement would show
+    # another commit's content under this one's name.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
     command = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", *arguments]
     try:
         done = subprocess.run(
