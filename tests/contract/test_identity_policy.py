@@ -269,6 +269,29 @@ def test_an_extra_file_is_refused_by_name_even_if_ignored(
     assert "must hold exactly its tracked Python files" in message
 
 
+@pytest.mark.parametrize("name", ["deep/net.abi3.so", "net.so"])
+def test_a_compiled_module_that_nobody_tracks_is_refused(
+    tracked: Path, unique: str, repository: Any, name: str
+) -> None:
+    """It would be imported in place of the Python file beside it."""
+    repository.write(".gitignore", "*.so\n")
+    (tracked / name).write_bytes(b"")
+    assert f"{unique}/{name} is not tracked" in refusal(f"{unique}.policy")
+
+
+def test_a_compiled_module_in_an_environment_beside_a_module_is_not_its_source(
+    unique: str, imported: Import, repository: Any
+) -> None:
+    repository.write(f"{unique}.py", CLASS)
+    revision = repository.commit()
+    repository.write(".venv/lib/site-packages/thing/x.so", "")
+    repository.write("build/x.so", "")
+    imported(repository.root, unique)
+    assert measure(unique).git_revision == revision
+    repository.write("x.so", "")
+    assert "x.so is not tracked" in refusal(unique)
+
+
 def test_an_extra_module_beside_the_package_is_refused(
     tracked: Path, unique: str, repository: Any
 ) -> None:

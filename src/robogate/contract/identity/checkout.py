@@ -9,6 +9,7 @@ nothing tracked may be modified and no Python file may be untracked.
 from __future__ import annotations
 
 import os
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from robogate.contract.identity.git import GitError, git, head, toplevel
@@ -39,6 +40,7 @@ def check_checkout(tree: SourceTree) -> str | None:
         if not any(path in tracked for path in (*tree.files, *tree.links)):
             return None
         _compare(tree, tracked, repository)
+        _check_extensions(tree, repository)
         _check_surroundings(tree, repository)
     except GitError as exc:
         raise source_error(
@@ -105,6 +107,19 @@ def _is_converted(repository: Path, file: Path) -> bool:
     answer = git(repository, "check-attr", "-z", *_CONVERSIONS, "--", path)
     values = answer.decode("utf-8", "surrogateescape").split("\0")[2::3]
     return any(value not in ("unspecified", "unset") for value in values)
+
+
+def _check_extensions(tree: SourceTree, repository: Path) -> None:
+    """Compiled modules are imported before Python files of their name; tracked ones are data."""
+    names = git(tree.scope, "ls-files", "-z", "--others", "--", ".")
+    alone = tree.scope == tree.root
+    entered = {name.rpartition("/")[0] for name in tree.files}
+    for path in sorted(filter(None, names.decode("utf-8", "surrogateescape").split("\0"))):
+        folder = path.rpartition("/")[0]
+        importable = folder in entered if alone else "." not in folder
+        if importable and path.endswith(tuple(EXTENSION_SUFFIXES)):
+            inner = path if alone else f"{tree.package}/{path}"
+            raise _refused(repository, inner, "is not tracked", "commit, install or remove it")
 
 
 def _check_surroundings(tree: SourceTree, repository: Path) -> None:
