@@ -21,11 +21,12 @@ from stub_robot import SECRET_SEED, START
 from robogate.errors import EpisodeError, RunError, UsageError
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Environment, Registration
-from robogate.worker.client import RemoteEnvironment, World
+from robogate.worker.client import RemoteEnvironment
 from robogate.worker.http_client import Refused, ReplyLost, Unreachable, WorkerConnection
 from robogate.worker.pipe import Deadlines
 from robogate.worker.robot import Robot
 from robogate.worker.served import ServedEnvironment
+from robogate.worker.world import World
 
 pytest.importorskip("uvicorn", reason="the worker part is not installed")
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from robogate.benches.gl import resolve_gl
-from robogate.contract.identity import harness_sha256
-from robogate.records.contract import FrozenContract, environment_sha256
+from robogate.records.contract import FrozenContract
 from robogate.records.environment import Environment
-from robogate.worker.client import RemoteEnvironment, World
+from robogate.worker.client import RemoteEnvironment
 from robogate.worker.pipe import ChildEnvironment, Deadlines
 from robogate.worker.served import ServedEnvironment
 from robogate.worker.server import TOKEN_VARIABLE
+from robogate.worker.world import world_of
 
 __all__ = ["Place", "resolve_gl"]
 
@@ -60,13 +60,21 @@ class Place:
         """
         if self.url is not None:
             token = os.environ.get(TOKEN_VARIABLE) or None
-            return RemoteEnvironment(self.url, token, self.deadlines, self._world())
+            return RemoteEnvironment(
+                self.url, token, self.deadlines, world_of(self.frozen.document)
+            )
         log = None if self.log_folder is None else self.log_folder / f"worker_{index}.log"
         variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         factory, options = self.frozen.bench.environment, self._options()
         if self.python is not None:
             return ServedEnvironment(
-                self.python, factory, options, variables, self.deadlines, log, self._world()
+                self.python,
+                factory,
+                options,
+                variables,
+                self.deadlines,
+                log,
+                world_of(self.frozen.document),
             )
         return ChildEnvironment(factory, options, variables, self.deadlines, log)
 
@@ -78,7 +86,3 @@ class Place:
             "gl": self.gl,
             "render_threads": RENDER_THREADS,
         }
-
-    def _world(self) -> World:
-        """What a worker has to serve: this contract's world, by this code."""
-        return World(harness_sha256(self.frozen.bench), environment_sha256(self.frozen.document))

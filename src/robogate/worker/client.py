@@ -7,7 +7,6 @@ became of the motion, and the episode is an error either way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,22 +28,10 @@ from robogate.worker.http_client import (
 )
 from robogate.worker.pipe import Deadlines
 from robogate.worker.wire import MsgpackCodec
+from robogate.worker.world import World
 
 PROTOCOL_VERSION = 1
 _CODEC = MsgpackCodec()
-
-
-@dataclass(frozen=True)
-class World:
-    """Which world the other end must serve, and by which code.
-
-    Attributes:
-        harness_sha256: The harness hash of the bench, as measured here.
-        environment_contract_sha256: `robogate.records.contract.environment_sha256` of the contract.
-    """
-
-    harness_sha256: str
-    environment_contract_sha256: str
 
 
 class RemoteEnvironment:
@@ -182,27 +169,9 @@ class RemoteEnvironment:
                 code="protocol_version",
             )
         if self._world is not None:
-            self._compare(about, self._world)
+            self._world.require(about)
         self._checked = True
         return description
-
-    def _compare(self, about: Mapping[str, Any], world: World) -> None:
-        served = about.get("environment_contract_sha256")
-        if served != world.environment_contract_sha256:
-            raise RunError(
-                f"the worker serves another world (environment contract {str(served)[:12]}, this "
-                f"run's is {world.environment_contract_sha256[:12]}): print this run's with "
-                "`robogate contract ... > FILE` and start the worker with --options and "
-                '{"contract": "FILE"} in them',
-                code="contract_mismatch",
-            )
-        code = about.get("harness_sha256")
-        if code != world.harness_sha256:
-            raise RunError(
-                f"the worker runs another robogate (harness {str(code)[:12]}, here "
-                f"{world.harness_sha256[:12]}): install the same version there",
-                code="identity_mismatch",
-            )
 
     def _ensure_world(self) -> None:
         """After a connection was lost, make sure that what is reached now is what was before."""

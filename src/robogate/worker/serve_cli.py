@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from robogate.contract.canonical import read_json
-from robogate.contract.identity.harness import harness_sha256
-from robogate.contract.strict import StrictError
+from robogate.contract.strict import StrictError, encode
 from robogate.errors import EvidenceError, UsageError
 from robogate.records.capabilities import HasContract
-from robogate.records.contract import environment_sha256, thaw
 from robogate.records.environment import Environment
 from robogate.worker.child import die_with
 from robogate.worker.contracts import CONTRACTS, contract_of
@@ -26,6 +24,7 @@ from robogate.worker.leaving import StartWatch, leave
 from robogate.worker.memory import keep_freed_memory
 from robogate.worker.robot_api import RobotApi
 from robogate.worker.server import TOKEN_VARIABLE, ServeLimits, Server, is_loopback, listen
+from robogate.worker.world import world_of
 
 EPILOG = f"""\
 One JSON line on stdout says when the robot can be reached, and where:
@@ -205,15 +204,10 @@ def _about(environment: Environment) -> dict[str, Any]:
     """Which world is served, and by which code: what a run compares with its own."""
     if not isinstance(environment, HasContract):
         return {}
-    document = dict(environment.contract())
     try:
-        bench = thaw(document).bench
+        return dict(encode(world_of(environment.contract())))
     except StrictError as exc:
         raise UsageError(f"the robot states a contract that does not hold: {exc.message}") from exc
-    return {
-        "harness_sha256": harness_sha256(bench),
-        "environment_contract_sha256": environment_sha256(document),
-    }
 
 
 if __name__ == "__main__":

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from robogate.errors import EpisodeError, RobogateError, RunError
-from robogate.worker.client import RemoteEnvironment, World
+from robogate.worker.client import RemoteEnvironment
 from robogate.worker.http_client import ReplyLate, WorkerConnection
 from robogate.worker.pipe import Deadlines
 from robogate.worker.process import ChildProcess
 from robogate.worker.server import TOKEN_VARIABLE
+from robogate.worker.world import World
 
 #: The runner's deadlines decide; the worker's own are there in case nobody is left to decide.
 _SLACK = 2.0
