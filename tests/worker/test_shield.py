@@ -216,6 +216,28 @@ def test_the_largest_move_stops_exactly_at_the_limit(gap: float, change: float) 
     assert (ahead[-1] if ahead else move) == pytest.approx(gap, abs=1e-9)
 
 
+def thin_wall(command: np.ndarray[Any, Any]) -> Sequence[str]:
+    """A rule that a fast robot may keep before and after a period, and break in between."""
+    return ["in the wall"] if 0.40 < command[0] < 0.42 else []
+
+
+def test_no_command_jumps_over_what_is_thinner_than_a_move() -> None:
+    targets, ahead = 9, np.array([1.0, 1.5, 1.0])
+    leaping = Shield(OPTIONS, thin_wall)
+    leaping.reset(START)
+    assert [leaping.check(ahead).command for _ in range(20)][-1][0] > 0.42
+
+    guard = Shield(OPTIONS, thin_wall, targets)
+    guard.reset(START)
+    last = START
+    for _ in range(20):
+        decision = guard.check(ahead)
+        for i in range(1, targets + 1):
+            assert not thin_wall(last + i / targets * (decision.command - last))
+        last = decision.command
+    assert decision.reasons[-1] == "in the wall" and 0.35 < last[0] <= 0.40
+
+
 def test_a_start_that_breaks_a_rule_is_refused() -> None:
     with pytest.raises(RunError, match="b is 4.0, expected"):
         Shield(OPTIONS).reset(np.array([0.0, 4.0, 0.0]))

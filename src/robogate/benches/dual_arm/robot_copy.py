@@ -41,6 +41,8 @@ class RobotCopy:
         # Pairs that are nearer than this are reported by the collision detection.
         self.model.geom_margin[:] = largest
         self._owner = [self._owner_of(int(body)) for body in self.model.geom_bodyid]
+        self._qpos = np.array(self.indices.qpos)
+        self._tips = np.array([self.indices.tip[side] for side in SIDES])
         self._at: bytes = b""
 
     def move_to(self, command: FloatArray) -> None:
@@ -48,7 +50,7 @@ class RobotCopy:
         key = np.asarray(command, np.float64).tobytes()
         if key == self._at:
             return
-        self.data.qpos[self.indices.qpos] = to_positions(command, self._bench.arms.gripper.stroke)
+        self.data.qpos[self._qpos] = to_positions(command, self._bench.arms.gripper.stroke)
         self._mj.mj_kinematics(self.model, self.data)
         self._at = key
 
@@ -74,21 +76,19 @@ class RobotCopy:
             A line for each tip outside the workspace and each pair of parts that is too near;
             empty where all is kept.
         """
-        return (*self._outside(command), *self._too_near(command))
+        self.move_to(command)
+        self._mj.mj_collision(self.model, self.data)
+        near = self._too_near() if self.data.ncon else ()
+        return (*self._outside(), *near)
 
-    def _outside(self, command: FloatArray) -> Iterator[str]:
+    def _outside(self) -> Iterator[str]:
         low, high = self._bench.limits.workspace_low, self._bench.limits.workspace_high
-        for side in SIDES:
-            tip = self.tip(command, side)
+        for side, tip in zip(SIDES, self.data.site_xpos[self._tips].tolist()):
             for axis, value, least, most in zip("xyz", tip, low, high):
                 if not least <= value <= most:
                     yield f"{side} tip {axis} = {value:.4f} m, outside [{least}, {most}]"
 
-    def _too_near(self, command: FloatArray) -> Iterator[str]:
-        self.move_to(command)
-        self._mj.mj_collision(self.model, self.data)
-        if not self.data.ncon:
-            return
+    def _too_near(self) -> Iterator[str]:
         limits = self._bench.limits
         contact = self.data.contact
         for first, second, distance in zip(contact.geom1, contact.geom2, contact.dist):

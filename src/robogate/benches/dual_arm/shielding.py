@@ -32,4 +32,4 @@ def shield_options(bench: DualArmBench) -> ShieldOptions:
 
 def make_shield(bench: DualArmBench, robot: RobotCopy) -> Shield:
     """The shield that every command passes before the robot."""
-    return Shield(shield_options(bench), robot.breaches)
+    return Shield(shield_options(bench), robot.breaches, bench.interpolation_steps + 1)
