@@ -1,7 +1,7 @@
 """A program's side: drive a robot behind HTTP.
 
     with Robot("http://127.0.0.1:8000") as robot:
-        first = robot.reset("00_click_bell", seed)
+        first = robot.reset("00_click_bell_00", seed=0)
         answer = robot.tick(command, cameras=["cam_head"])
 
 Arrays come as numpy arrays. A tick is sent once; where its reply is lost, `Robot.state` says if
