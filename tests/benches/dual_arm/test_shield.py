@@ -105,9 +105,9 @@ def test_arms_that_are_sent_into_each_other_stop_before(
 def test_hands_that_swing_past_each_other_do_not_meet_between_two_commands(
     bench: DualArmBench, robot_copy: RobotCopy
 ) -> None:
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)  # draws two such meetings where nobody looks in between
     low, high = np.array(bench.action.low), np.array(bench.action.high)
-    for _ in range(8):
+    for _ in range(5):
         follower = Follower(bench, robot_copy)
         for _ in range(8):
             goal = rng.uniform(low, high)
