@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import importlib
 import os
-import signal
 import socket
 import sys
-import threading
-import time
 import traceback
 from typing import Any
 
 from robogate.records.environment import Environment
 from robogate.worker.channel import BufferCodec, Channel, ChannelClosed
 from robogate.worker.encoding import take_fields
+from robogate.worker.lifeline import die_with
 from robogate.worker.memory import keep_freed_memory
 from robogate.worker.messages import (
     Close,
@@ -25,9 +22,6 @@ from robogate.worker.messages import (
     encode_reply,
     perform,
 )
-
-_PR_SET_PDEATHSIG = 1
-_WATCH_S = 1.0
 
 
 def main() -> int:
@@ -44,28 +38,13 @@ def main() -> int:
     os._exit(0)
 
 
-def die_with(parent: int) -> None:
-    """End this process when its parent ends, even while native code holds the main thread."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH_S)
-        os._exit(1)
-
-    if os.getppid() != parent:  # it ended before the request above
-        os._exit(1)
-    threading.Thread(target=watch, name="robogate-parent-watch", daemon=True).start()
-
-
 def serve(channel: Channel) -> None:
     """Build the environment that the first message asks for, then answer calls until the end."""
     environment: Environment | None = None
     try:
         while True:
             sequence, message, received = channel.receive()
-            codec = BufferCodec()
+            codec = channel.codec()
             closing = False
             try:
                 if environment is None:

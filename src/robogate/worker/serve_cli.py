@@ -16,11 +16,11 @@ from robogate.contract.strict import StrictError, encode
 from robogate.errors import EvidenceError, UsageError
 from robogate.records.capabilities import HasContract
 from robogate.records.environment import Environment
-from robogate.worker.child import die_with
 from robogate.worker.contracts import CONTRACTS, contract_of
 from robogate.worker.embodiments import EMBODIMENTS, embodiment_of
 from robogate.worker.http_app import Gate
 from robogate.worker.leaving import StartWatch, leave
+from robogate.worker.lifeline import die_with
 from robogate.worker.memory import keep_freed_memory
 from robogate.worker.robot_api import RobotApi
 from robogate.worker.server import TOKEN_VARIABLE, ServeLimits, Server, is_loopback, listen
