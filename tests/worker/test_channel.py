@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robogate.contract.strict import StrictError
 from robogate.worker.channel import (
     INLINE_BYTES,
     BufferCodec,
     Channel,
     ChannelClosed,
+    Documents,
     create_region,
 )
 
@@ -109,3 +111,51 @@ def test_received_arrays_survive_the_next_frame() -> None:
         _, got, received = there.receive(time.monotonic() + 5.0)
         kept.append(received.unpack(got, "$"))
     assert [set(k.tolist()) for k in kept] == [{1}, {2}]
+
+
+def test_a_document_arrives_as_it_is_now_however_little_has_changed() -> None:
+    here, there, _ = pair(True)
+    got: list[Any] = []
+    document: dict[str, Any] = {"mass": 1, "parts": [{"at": 0.0}]}
+    changes: list[Any] = [0.0, -0.0, 0, False, None, "0.0", [0.0], 5e-324, 0.0]
+    for value in changes:
+        document["parts"][0]["at"] = value  # in place: the object itself says nothing
+        codec = here.codec()
+        here.send(0, codec.pack_document(document), codec)
+        _, message, received = there.receive(time.monotonic() + 5.0)
+        got.append(received.unpack_document(message, "$")["parts"][0]["at"])
+    assert repr(got) == repr(changes)
+
+
+def test_an_unchanged_document_is_read_once() -> None:
+    here, there, _ = pair(True)
+    got: list[Any] = []
+    for _ in range(2):
+        codec = here.codec()
+        here.send(0, codec.pack_document({"mass": 0.1}), codec)
+        _, message, received = there.receive(time.monotonic() + 5.0)
+        got.append(received.unpack_document(message, "$"))
+    assert got[0] is got[1] and got[0] == {"mass": 0.1}
+
+
+def test_a_number_with_the_bytes_of_another_is_written_anew() -> None:
+    documents = Documents()
+    assert documents.text({"x": np.float64(1.5)}).tobytes() == b'{"x":1.5}'
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        documents.text({"x": np.float64(1.5).tobytes()})
+
+
+def test_what_is_no_document_is_refused() -> None:
+    here, there, _ = pair(True)
+    codec = here.codec()
+    message = [
+        codec.pack(np.zeros(3)),
+        codec.pack(np.frombuffer(b"{]", np.uint8)),
+        ["|u1", [9], 1 << 40],
+        {"mass": 0.1},
+    ]
+    here.send(0, message, codec)
+    _, (floats, torn, outside, plain), received = there.receive(time.monotonic() + 5.0)
+    for value in (floats, torn, outside, plain):
+        with pytest.raises((StrictError, ValueError)):
+            received.unpack_document(value, "$")

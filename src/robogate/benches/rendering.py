@@ -28,15 +28,15 @@ def prepare_process(backend: str, threads: int) -> None:
 
     Args:
         backend: ``egl`` or ``osmesa``.
-        threads: Render threads of a software rasteriser; 1 when several workers share the cores.
+        threads: Render threads of a software rasteriser; 0 draws in the thread that asks for it.
 
     Raises:
         UsageError: Unknown backend, or this process has already loaded the other one.
     """
     if backend not in BACKENDS:
         raise UsageError(f"gl={backend!r} is not a GL backend; {nearest(backend, BACKENDS)}")
-    if threads < 1:
-        raise UsageError(f"render_threads={threads}, expected at least 1")
+    if threads < 0:
+        raise UsageError(f"render_threads={threads}, expected 0 or more")
     loaded = os.environ.get("PYOPENGL_PLATFORM", "").lower()
     if loaded and loaded != backend:
         raise UsageError(

@@ -7,13 +7,13 @@ episode. Nothing is skipped: work is saved only where the very same bytes were v
 from __future__ import annotations
 
 import json
-import marshal
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from robogate.contract.exact import exact_bytes, is_plain
 from robogate.contract.strict import Fault
 from robogate.errors import EpisodeError, RunError
 from robogate.records.benches import BenchRules
@@ -170,12 +170,12 @@ class ObservationVerifier:
         if expected is not self._expected:
             self._expected, self._expected_text = expected, _text(expected)
             self._verified = None
-        exact = _exact_bytes(document)
+        exact = exact_bytes(document)
         if exact is not None and exact == self._verified:
             return
         # The expected document is sealed: equal text is an equal document with a valid self-hash.
         if _text(document) == self._expected_text:
-            self._verified = exact if _is_plain(document) else None
+            self._verified = exact if is_plain(document) else None
             return
         faults = compare(dict(document), expected) or [Fault("$", "has the sign of a zero changed")]
         fault = next((f for f in faults if f.path != "$.sha256"), faults[0])
@@ -196,27 +196,6 @@ def are_identical(a: Image, b: Image) -> bool:
     """Whether two images of one shape are equal in every value."""
     middle = len(a) // 2
     return bool(np.array_equal(a[middle], b[middle]) and np.array_equal(a, b))
-
-
-def _exact_bytes(document: Mapping[str, Any]) -> bytes | None:
-    """Types and values bit for bit, much cheaper than the text; None where there are none.
-
-    Whatever has the bytes of a plain document is equal to it.
-    """
-    try:
-        # Version 2: floats as their eight bytes, and nothing that depends on shared references.
-        return marshal.dumps(dict(document), 2)
-    except ValueError:
-        return None
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether JSON's own types are all there is: a number of numpy's has the bytes of others."""
-    if type(value) is dict:
-        return all(type(key) is str and _is_plain(item) for key, item in value.items())
-    if type(value) is list:
-        return all(_is_plain(item) for item in value)
-    return value is None or type(value) in (bool, int, float, str)
 
 
 def _text(document: Mapping[str, Any]) -> str:

@@ -22,9 +22,10 @@ from robogate.worker.world import world_of
 
 __all__ = ["Place", "resolve_gl"]
 
-#: Software-render threads of a simulator process. More only compete with the other processes:
-#: without shadows, rendering is bound by one thread.
-RENDER_THREADS = 1
+#: Software-render threads of a simulator process, besides the one that waits for the image: a
+#: second one only adds the handing over, and competes with the other processes. The pixels are the
+#: same with any number (docs/benchmarks.md).
+RENDER_THREADS = 0
 
 
 @dataclass(frozen=True)

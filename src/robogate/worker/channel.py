@@ -15,10 +15,12 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from robogate.contract.exact import exact_bytes, is_plain
 from robogate.errors import RobogateError
 from robogate.worker.encoding import ARRAY_TYPES, Array, refuse
 
@@ -38,17 +40,57 @@ class ChannelClosed(RobogateError):
     default_code = "connection_lost"
 
 
+class Documents:
+    """The last document that went each way: the next one is nearly always the same.
+
+    Only work is saved: the whole text is sent every time, and compared by whoever receives it.
+    """
+
+    def __init__(self) -> None:
+        self._sent: tuple[bytes | None, Array] = (None, np.zeros(0, np.uint8))
+        self._received: tuple[bytes, dict[str, Any]] = (b"{}", {})
+
+    def text(self, document: Mapping[str, Any]) -> Array:
+        """The document's JSON text, (n,) uint8."""
+        exact = exact_bytes(document)
+        if exact is None or exact != self._sent[0]:
+            text = json.dumps(document, separators=(",", ":")).encode("utf-8")
+            self._sent = (exact if is_plain(document) else None, np.frombuffer(text, np.uint8))
+        return self._sent[1]
+
+    def document(self, text: bytes) -> Any:
+        """What a received text says; not to be changed."""
+        if text != self._received[0]:
+            self._received = (text, json.loads(text))
+        return self._received[1]
+
+
 class BufferCodec:
     """Arrays as raw buffers beside the message; what stands for one is its type, shape and place.
 
     Args:
         data: The received bytes that `unpack` reads; arrays are copied out of it.
+        documents: Of the channel; None leaves documents in the message.
     """
 
-    def __init__(self, data: memoryview | None = None) -> None:
+    def __init__(self, data: memoryview | None = None, documents: Documents | None = None) -> None:
         self.buffers: list[memoryview] = []
         self.size = 0
         self._data = data
+        self._documents = documents
+
+    def pack_document(self, document: Mapping[str, Any]) -> Any:
+        """Queue a document's text beside the message and return its description."""
+        return document if self._documents is None else self.pack(self._documents.text(document))
+
+    def unpack_document(self, value: Any, path: str) -> Any:
+        """Return the described document."""
+        if self._documents is None:
+            return value
+        text = self.unpack(value, path)
+        if text.dtype != np.uint8 or text.ndim != 1:
+            refuse(path, "is not a document's text")
+        return self._documents.document(text.tobytes())
 
     def pack(self, array: Array) -> list[Any]:
         """Queue the array's bytes and return its description."""
@@ -88,7 +130,12 @@ class Channel:
 
     def __init__(self, connection: socket.socket, region: int | None) -> None:
         self._socket = connection
+        self._documents = Documents()
         self._region = None if region is None else mmap.mmap(region, os.fstat(region).st_size)
+
+    def codec(self) -> BufferCodec:
+        """A codec for the next message to be sent."""
+        return BufferCodec(documents=self._documents)
 
     def send(
         self, sequence: int, message: Any, codec: BufferCodec, deadline: float | None = None
@@ -151,7 +198,7 @@ class Channel:
             raise ValueError("the frame points outside the shared memory")
         else:
             data = memoryview(self._region)[:size]
-        return sequence, json.loads(text), BufferCodec(data)
+        return sequence, json.loads(text), BufferCodec(data, self._documents)
 
     def close(self) -> None:
         """Close this end; may be called twice."""

@@ -7,7 +7,7 @@ them best: raw buffers beside the message in a pipe, extension types in msgpack.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,23 @@ class ArrayCodec(Protocol):
 
         Raises:
             StrictError: ``value`` stands for no array of an accepted type.
+        """
+        ...
+
+
+@runtime_checkable
+class DocumentCodec(Protocol):
+    """An `ArrayCodec` that also carries documents which seldom change, for less than their text."""
+
+    def pack_document(self, document: Mapping[str, Any]) -> Any:
+        """Return what stands for the document in the message."""
+        ...
+
+    def unpack_document(self, value: Any, path: str) -> Any:
+        """Return what ``value`` stands for; it may be shared, so it is not to be changed.
+
+        Raises:
+            StrictError: ``value`` stands for no document.
         """
         ...
 
@@ -86,6 +103,8 @@ def encode_evaluator(half: Evaluator, codec: ArrayCodec) -> dict[str, Any]:
     fields = {name: getattr(half, name) for name in EVALUATOR_FIELDS}
     fields["facts"] = codec.pack(np.asarray(half.facts, dtype="<f8"))
     fields["diagnostics"] = encode(half.diagnostics)
+    if isinstance(codec, DocumentCodec):
+        fields["applied_scene"] = codec.pack_document(half.applied_scene)
     return fields
 
 
@@ -115,6 +134,9 @@ def decode_evaluator(value: Any, codec: ArrayCodec, path: str) -> Evaluator:
     Raises:
         StrictError: It is not exactly one.
     """
+    if isinstance(codec, DocumentCodec) and type(value) is dict and "applied_scene" in value:
+        scene = codec.unpack_document(value["applied_scene"], f"{path}.applied_scene")
+        value = {**value, "applied_scene": scene}
     fields = take_fields(value, path, EVALUATOR_FIELDS)
     facts = take_array(fields["facts"], f"{path}.facts", codec, "<f8", 1)
     return Evaluator(**{**fields, "facts": facts})
