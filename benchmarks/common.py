@@ -20,10 +20,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 RESULTS = HERE / "results"
-#: One rendering thread and no BLAS threads, for everybody alike.
+#: No rendering threads besides the one that draws, and no BLAS threads, for everybody alike.
 ENVIRONMENT = {
     "MUJOCO_GL": "egl",
-    "LP_NUM_THREADS": "1",
+    "LP_NUM_THREADS": "0",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }

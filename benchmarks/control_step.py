@@ -4,7 +4,7 @@
 
 Everything is measured in one run, in rounds that interleave all subjects, so that whatever else the
 machine does falls on all of them alike. Times are CPU times, user and system, of whole process
-trees. One software-rendering thread for everybody.
+trees. Software rendering takes place in the thread that draws, for everybody.
 """
 
 from __future__ import annotations

@@ -131,8 +131,7 @@ def main() -> None:
         [
             machine_line(facts),
             "",
-            f"Without media, one rendering thread in each worker; median of {args.rounds} rounds "
-            "(smallest to largest).",
+            f"Without media; median of {args.rounds} rounds (smallest to largest).",
             "",
             table(["what", "measured", "target"], rows),
         ]
