@@ -118,6 +118,8 @@ def malformed(how: str) -> Any:
         return [0.0, 0.0, 0.0]
     if how == "int":
         return np.zeros(3, int)
+    if how == "masked":
+        return np.ma.masked_all(3)
     if how == "short":
         return np.zeros(2)
     return np.array([0.0, float(how), 0.0])
@@ -137,6 +139,7 @@ def same(a: Decision, b: Decision) -> bool:
         ("short", "action_shape", r"command has shape \(2,\), expected \(3,\)"),
         ("list", "action_type", "command is list, expected a float64 array"),
         ("int", "action_type", "command is ndarray int64, expected a float64 array"),
+        ("masked", "action_type", "command is MaskedArray float64, expected a float64 array"),
     ],
 )
 @pytest.mark.parametrize("mode", ["enforce", "check", "ik"])

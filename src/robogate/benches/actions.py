@@ -25,7 +25,8 @@ class ActionCheck:
         Raises:
             EpisodeError: Another type, shape, a value that is not finite or out of range.
         """
-        if not isinstance(action, np.ndarray) or action.dtype != np.float64:
+        # A subclass may mean something else by its values, as a masked array does.
+        if type(action) is not np.ndarray or action.dtype != np.float64:
             kind = f"{type(action).__name__} {getattr(action, 'dtype', '')}".strip()
             raise EpisodeError(f"action is {kind}, expected a float64 array", code="action_type")
         if action.shape != self._low.shape:

@@ -95,7 +95,8 @@ class Shield:
             EpisodeError: ``action_type``, ``action_shape``, ``action_not_finite``; except under
                 ``enforce`` also ``action_out_of_range``. Nothing is executed.
         """
-        if not isinstance(command, np.ndarray) or command.dtype != np.float64:
+        # A subclass may mean something else by its values, as a masked array does.
+        if type(command) is not np.ndarray or command.dtype != np.float64:
             kind = f"{type(command).__name__} {getattr(command, 'dtype', '')}".strip()
             raise EpisodeError(f"command is {kind}, expected a float64 array", code="action_type")
         if command.shape != self._low.shape:

@@ -26,6 +26,8 @@ def _with(index, value):
          "action is ndarray float32, expected a float64 array"),
         ([0.0] * 7, "action_type", "action is list, expected a float64 array"),
         (np.array(["0"] * 7), "action_type", None),
+        (np.ma.masked_all(7), "action_type",
+         "action is MaskedArray float64, expected a float64 array"),
     ],
 )  # fmt: skip
 def test_refused(bench, action, code, message):
