@@ -124,16 +124,29 @@ def _bad(name: str, message: str) -> CallError:
     return CallError(422, "bad_arguments", f"{name}: {message}")
 
 
+_ELEMENTS = {
+    bool: "true or false", int: "numbers", float: "numbers", str: "strings", list: "lists",
+    dict: "objects", type(None): "null",
+}  # fmt: skip
+
+
 def _kind(value: Any) -> str:
+    """Say what a value is; a string is never quoted, since it may be a token."""
     if value is None:
         return "null"
-    names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
-    return names.get(type(value), "a list" if type(value) is list else type(value).__name__)
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) in (int, float):
+        return repr(value)
+    if type(value) is list:
+        names = dict.fromkeys(_ELEMENTS.get(type(item), type(item).__name__) for item in value)
+        return f"a list of {' and '.join(names) or 'nothing'}"
+    return "a string" if type(value) is str else type(value).__name__
 
 
 def _text(value: Any) -> str:
     if type(value) is not str or len(value) > _LONGEST:
-        raise ValueError("a string")
+        raise ValueError(f"a string of at most {_LONGEST} characters")
     return str(value)
 
 
@@ -158,12 +171,12 @@ def _flag(value: Any) -> bool:
 def _numbers(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype != np.float64 or value.ndim != 1 or value.size > _LONGEST:
-            raise ValueError("a list of numbers")
+            raise ValueError(f"a list of at most {_LONGEST} numbers")
         return value
     if type(value) is not list or len(value) > _LONGEST:
-        raise ValueError("a list of numbers")
+        raise ValueError(f"a list of at most {_LONGEST} numbers")
     if any(type(item) not in (int, float) for item in value):
-        raise ValueError("a list of numbers")
+        raise ValueError(f"a list of at most {_LONGEST} numbers")
     return np.array(value, np.float64)
 
 
@@ -171,7 +184,7 @@ def _names(value: Any) -> tuple[str, ...]:
     if type(value) is not list or any(type(item) is not str for item in value):
         raise ValueError("a list of strings")
     if len(value) > 64 or len(set(value)) != len(value):
-        raise ValueError("a list of strings, each once")
+        raise ValueError("a list of at most 64 strings, each once")
     return tuple(value)
 
 
