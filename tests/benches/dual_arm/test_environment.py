@@ -155,6 +155,18 @@ def test_a_command_beyond_the_limits_is_limited_and_says_so(
     period = 1.0 / bench.timing.control_hz
     assert 0.0 < executed[0] <= joint.acceleration * period * period + 1e-12
     assert executed[1:].tolist() == hold[1:].tolist()
+    # The record keeps how often: the last command of an episode says nothing about the others.
+    first = result.observation
+    assert first is not None and first.evaluator is not None
+    assert first.evaluator.diagnostics["limited"] == 1
+    environment.tick(episode_id, 1, hold)
+    while (
+        environment.tick(episode_id, environment.state(episode_id).step, hold).verdict != "accept"
+    ):
+        pass
+    last = environment.observe(episode_id).evaluator
+    assert last is not None and last.diagnostics["verdict"] == "accept"
+    assert last.diagnostics["limited"] >= 1
 
 
 def test_resets_need_a_registration_a_scenario_and_its_seed(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from robogate.benches.dual_arm.episode import Episode
 from robogate.benches.dual_arm.readback import AppliedScene
 from robogate.benches.dual_arm.shielding import make_shield
 from robogate.benches.dual_arm.simulation import DualArmSimulation
@@ -22,32 +20,13 @@ from robogate.records.capabilities import CAPABILITIES
 from robogate.records.contract import FrozenContract
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Description, Outcome, Registration, StepResult
-from robogate.records.observation import Evaluator, FloatArray, Image, Observation
+from robogate.records.observation import FloatArray, Image, Observation
 from robogate.records.shield import Decision
 from robogate.scenes.dual_arm_config import DualArmBench
 
 WORKER_PROTOCOL = 1
 #: Verdicts after which the robot has moved.
 EXECUTED = ("accept", "limit")
-
-
-@dataclass
-class _Episode:
-    """What belongs to one episode and ends with it."""
-
-    id: str
-    scenario_id: str
-    seed: int
-    simulation: DualArmSimulation
-    cameras: CameraRenderer
-    readback: AppliedScene
-    tracker: Any
-    facts: FloatArray
-    decision: Decision | None = None
-    observation: Observation | None = None
-    images: dict[str, Image] = field(default_factory=dict)
-    steps: int = 0
-    failed: bool = False
 
 
 class DualArmEnvironment(Tools):
@@ -90,7 +69,7 @@ class DualArmEnvironment(Tools):
         self._version = version
         self._gl = GlContext(gl, frozen.renderer.width, frozen.renderer.height)
         self._registration: str | None = None
-        self._episode: _Episode | None = None
+        self._episode: Episode | None = None
 
     def describe(self) -> Description:
         """Say what this environment is."""
@@ -153,7 +132,7 @@ class DualArmEnvironment(Tools):
             self._gl, simulation.model, self._renderer, self._renderer.cameras,
             self._bench.image_row_order,
         )  # fmt: skip
-        self._episode = episode = _Episode(
+        self._episode = episode = Episode(
             uuid.uuid4().hex, scenario_id, seed, simulation, cameras,
             AppliedScene(simulation, scene.task), self._rules.tracker(self._bench, scene),
             simulation.watch.facts(),
@@ -204,6 +183,7 @@ class DualArmEnvironment(Tools):
         episode.decision = decision
         # From here on the motion may have happened: the same key is never executed again.
         episode.steps += 1
+        episode.limited += decision.verdict == "limit"
         episode.failed = True
         episode.observation, episode.images = None, {}
         episode.simulation.execute(decision.command)
@@ -241,13 +221,7 @@ class DualArmEnvironment(Tools):
             if name not in self._renderer.cameras:
                 hint = nearest(name, self._renderer.cameras)
                 raise UsageError(f"no camera {name!r:.40}; {hint}", code="camera")
-        return self._images(episode, cameras)
-
-    def _images(self, episode: _Episode, cameras: Sequence[str]) -> dict[str, Image]:
-        """Images of some cameras, each rendered once."""
-        missing = [name for name in cameras if name not in episode.images]
-        episode.images.update(episode.cameras.render(episode.simulation.data, missing))
-        return {name: episode.images[name] for name in cameras}
+        return episode.draw(cameras)
 
     def outcome(self, episode_id: str) -> Outcome:
         """Return how the episode stands."""
@@ -260,7 +234,7 @@ class DualArmEnvironment(Tools):
         self._end_episode()
         self._gl.close()
 
-    def _current(self, episode_id: str) -> _Episode:
+    def _current(self, episode_id: str) -> Episode:
         if self._episode is None or self._episode.id != episode_id:
             raise EpisodeError(
                 f"episode {episode_id!r:.80} is not the present one; nothing moved",
@@ -273,7 +247,7 @@ class DualArmEnvironment(Tools):
         episode = self._current(episode_id)
         return episode.simulation, episode.steps, episode.failed or self._done(episode)
 
-    def _done(self, episode: _Episode) -> bool:
+    def _done(self, episode: Episode) -> bool:
         return bool(episode.tracker.success) or episode.steps >= self._max_actions
 
     def _end_episode(self) -> None:
@@ -281,14 +255,13 @@ class DualArmEnvironment(Tools):
             self._episode.cameras.close()
             self._episode = None
 
-    def _observation(self, episode: _Episode) -> Observation:
+    def _observation(self, episode: Episode) -> Observation:
         simulation = episode.simulation
-        images = self._images(episode, self._renderer.cameras)
+        images = episode.draw(self._renderer.cameras)
         check_images(images)
         state = simulation.state()
         for array in (*state.values(), episode.facts):
             array.setflags(write=False)
-        decision = episode.decision
         return Observation(
             protocol_version=self._bench.protocol_version,
             episode_id=episode.id,
@@ -298,16 +271,5 @@ class DualArmEnvironment(Tools):
             images=images,
             registration_sha256=str(self._registration),
             done=self._done(episode),
-            evaluator=Evaluator(
-                scenario_id=episode.scenario_id,
-                seed=episode.seed,
-                applied_scene=episode.readback.read(),
-                success=bool(episode.tracker.success),
-                facts=episode.facts,
-                diagnostics={
-                    "contacts": int(simulation.data.ncon),
-                    "verdict": "none" if decision is None else decision.verdict,
-                    "lag": float(np.abs(simulation.joint_position() - simulation.command).max()),
-                },
-            ),
+            evaluator=episode.evaluator(),
         )
