@@ -36,6 +36,7 @@ from robogate.scenes.dual_arm_check import ACTION_NAMES, ARM_JOINTS, ARM_VALUES
 from robogate.scenes.dual_arm_config import DualArmBench
 from robogate.scenes.dual_arm_readback import WRIST_LINK
 from robogate.scenes.dual_arm_spec import SIDES
+from robogate.worker.embodiments import intrinsics
 
 if TYPE_CHECKING:
     from robogate.records.observation import Observation
@@ -131,15 +132,11 @@ class Tools:
         cameras = {}
         for name in self._renderer.cameras:
             camera = model.camera(name).id
-            focal = height / 2.0 / math.tan(math.radians(float(model.cam_fovy[camera])) / 2.0)
-            middle = ((width - 1) / 2.0, (height - 1) / 2.0)
             pose = np.eye(4)
             pose[:3, :3] = data.cam_xmat[camera].reshape(3, 3) * _OPENCV
             pose[:3, 3] = data.cam_xpos[camera]
-            intrinsics = np.array(
-                [[focal, 0.0, middle[0]], [0.0, focal, middle[1]], [0.0, 0.0, 1.0]]
-            )
-            cameras[name] = Calibration(width, height, intrinsics, pose)
+            inner = intrinsics(width, height, float(model.cam_fovy[camera]))
+            cameras[name] = Calibration(width, height, inner, pose)
         return cameras
 
     def policy_obs(self, episode_id: str) -> Mapping[str, Any]:
