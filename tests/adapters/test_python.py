@@ -111,6 +111,7 @@ def test_what_is_no_array_of_numbers_is_an_error(
     [
         ([[0.0, 1.0], [0.0]], "action_type"),
         ([True] * 7, "action_type"),
+        (np.ma.masked_array([0.0] * 7, mask=[True] + [False] * 6), "action_type"),
         (np.zeros(7, complex), "action_type"),
         (np.zeros((1, 2, 7)), "action_shape"),
         (np.float64(1.0), "action_shape"),

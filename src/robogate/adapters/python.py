@@ -42,6 +42,9 @@ def as_chunk(value: Any) -> Chunk | Stop:
     """
     if isinstance(value, Stop):
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        message = "policy returned a masked array: a masked value is no number"
+        raise EpisodeError(message, code="action_type")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as exc:

@@ -46,6 +46,7 @@ def check_chunk(
 
 def _rows(reply: Any, width: int) -> Sequence[Any]:
     expected = f"expected a sequence of actions of {width} numbers"
+    _refuse_mask(reply, "the policy returned")
     if isinstance(reply, np.ndarray):
         if reply.ndim != 2:
             code = "action_type" if reply.dtype.kind not in "fiu" else "action_shape"
@@ -62,6 +63,7 @@ def _rows(reply: Any, width: int) -> Sequence[Any]:
 
 def _action(row: Any, space: ActionSpace, index: int) -> FloatArray:
     width = len(space.names)
+    _refuse_mask(row, f"action {index} is")
     if not isinstance(row, np.ndarray):
         row = _from_numbers(row, index, width)
     if row.dtype.kind not in "fiu":
@@ -76,6 +78,12 @@ def _action(row: Any, space: ActionSpace, index: int) -> FloatArray:
             f"action {index}: '{space.names[i]}' is {action[i]}, expected a finite number",
         )
     return action
+
+
+def _refuse_mask(value: Any, what: str) -> None:
+    """Refuse an array that says of some of its values that they are none."""
+    if isinstance(value, np.ma.MaskedArray):
+        _fail("action_type", f"{what} a masked array: a masked value is no number")
 
 
 def _from_numbers(row: Any, index: int, width: int) -> np.ndarray[Any, Any]:
