@@ -68,7 +68,7 @@ def test_integers_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("reply", "code", "message"),
     [
-        (np.ma.masked_array([GOOD]), "action_type", "the policy returned a masked array: a masked "),
+        (np.ma.masked_array([GOOD]), "action_type", "the policy returned a masked array: a "),
         ([np.ma.masked_array(GOOD)], "action_type", "action 0 is a masked array: a masked value"),
         (None, "action_type", "the policy returned nothing, expected a sequence of actions of 7 "),
         ("left", "action_type", "the policy returned str 'left', expected a sequence of actions"),
