@@ -13,7 +13,8 @@ import numpy as np
 
 from robogate.benches.dual_arm.commands import to_positions
 from robogate.benches.dual_arm.names import Indices
-from robogate.benches.dual_arm.scene_model import TABLE, build_robot
+from robogate.benches.dual_arm.scene_model import build_robot
+from robogate.benches.spec_parts import TABLE
 from robogate.records.observation import FloatArray
 from robogate.scenes.dual_arm_config import DualArmBench
 from robogate.scenes.dual_arm_spec import SIDES
