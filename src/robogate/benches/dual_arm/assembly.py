@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from robogate.benches.bound_manifest import load_bound_manifest, resolve_scenes
 from robogate.benches.dual_arm.environment import DualArmEnvironment
 from robogate.errors import RunError
 from robogate.records.benches import bench_rules
 from robogate.records.contract import thaw
 from robogate.scenes.dual_arm_config import DualArmBench
-from robogate.scenes.manifest import load_manifest
 
 
 def assemble(contract: Mapping[str, Any], manifest: Path, gl: str) -> DualArmEnvironment:
@@ -26,18 +26,12 @@ def assemble(contract: Mapping[str, Any], manifest: Path, gl: str) -> DualArmEnv
     bench = frozen.bench
     if not isinstance(bench, DualArmBench):
         raise RunError(f"bench {bench.kind!r} has not two arms", code="contract_mismatch")
-    scenarios = load_manifest(manifest)
-    if scenarios.sha256 != frozen.track.manifest_sha256:
-        raise RunError(
-            f"{manifest}: SHA-256 is {scenarios.sha256}, the contract binds "
-            f"{frozen.track.manifest_sha256}",
-            code="manifest_changed",
-        )
+    scenarios = load_bound_manifest(manifest, frozen)
     rules = bench_rules(bench.kind)
     return DualArmEnvironment(
         frozen,
         bench,
-        {s.id: (s.seed, rules.resolve(bench, s.variant, s.seed)) for s in scenarios.scenarios},
+        resolve_scenes(scenarios, rules, bench),
         rules,
         gl,
     )

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from robogate.benches.bound_manifest import load_bound_manifest, resolve_scenes
 from robogate.benches.pnp.environment import PnpEnvironment
 from robogate.contract.assets import load_inventory, verify_tree
 from robogate.contract.layout import manifests_dir
 from robogate.errors import RunError
 from robogate.records.benches import bench_rules
 from robogate.records.contract import thaw
-from robogate.scenes.manifest import load_manifest, resolve_again
+from robogate.scenes.manifest import resolve_again
 from robogate.scenes.pnp_config import PnpBench
 
 
@@ -29,13 +30,7 @@ def assemble(contract: Mapping[str, Any], manifest: Path, assets: Path, gl: str)
     bench = frozen.bench
     if not isinstance(bench, PnpBench):
         raise RunError(f"bench {bench.kind!r} is no pick-and-place", code="contract_mismatch")
-    scenarios = load_manifest(manifest)
-    if scenarios.sha256 != frozen.track.manifest_sha256:
-        raise RunError(
-            f"{manifest}: SHA-256 is {scenarios.sha256}, the contract binds "
-            f"{frozen.track.manifest_sha256}",
-            code="manifest_changed",
-        )
+    scenarios = load_bound_manifest(manifest, frozen)
     inventory = load_inventory(manifests_dir() / bench.assets.inventory)
     faults = verify_tree(assets, inventory)
     if inventory.assets_sha256 != bench.assets.sha256 or faults:
@@ -52,7 +47,7 @@ def assemble(contract: Mapping[str, Any], manifest: Path, assets: Path, gl: str)
         bench,
         frozen.renderer,
         frozen.budget.max_actions,
-        {s.id: (s.seed, rules.resolve(bench, s.variant, s.seed)) for s in scenarios.scenarios},
+        resolve_scenes(scenarios, rules, bench),
         rules,
         assets / inventory.root,
         gl,

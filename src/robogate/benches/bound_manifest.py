@@ -1,0 +1,33 @@
+"""The scenario manifest that a contract binds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from robogate.errors import RunError
+from robogate.records.benches import BenchRules
+from robogate.records.contract import FrozenContract
+from robogate.scenes.manifest import Manifest, load_manifest
+
+
+def load_bound_manifest(path: Path, frozen: FrozenContract) -> Manifest:
+    """Read a manifest and check that it is the contract's.
+
+    Raises:
+        EvidenceError: It is no manifest.
+        RunError: ``manifest_changed``: it is another one than the contract binds.
+    """
+    manifest = load_manifest(path)
+    if manifest.sha256 != frozen.track.manifest_sha256:
+        raise RunError(
+            f"{path}: SHA-256 is {manifest.sha256}, the contract binds "
+            f"{frozen.track.manifest_sha256}",
+            code="manifest_changed",
+        )
+    return manifest
+
+
+def resolve_scenes(manifest: Manifest, rules: BenchRules, bench: Any) -> dict[str, tuple[int, Any]]:
+    """Scenario id to its seed and its scene on that bench."""
+    return {s.id: (s.seed, rules.resolve(bench, s.variant, s.seed)) for s in manifest.scenarios}
