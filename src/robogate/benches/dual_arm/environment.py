@@ -11,25 +11,29 @@ from robogate.benches.dual_arm.readback import AppliedScene
 from robogate.benches.dual_arm.shielding import make_shield
 from robogate.benches.dual_arm.simulation import DualArmSimulation
 from robogate.benches.dual_arm.tools import Tools
+from robogate.benches.embedded import (
+    WORKER_PROTOCOL,
+    EmbeddedEnvironment,
+    building,
+    refuse_success_at_reset,
+    require_finite,
+    require_mujoco,
+)
 from robogate.benches.rendering import CameraRenderer, GlContext, check_images
-from robogate.contract.identity import GlIdentity, SimulatorIdentity, measure_process
-from robogate.contract.strict import encode
-from robogate.errors import EpisodeError, RunError, UsageError, nearest
+from robogate.errors import EpisodeError, UsageError, nearest
 from robogate.records.benches import BenchRules
 from robogate.records.capabilities import CAPABILITIES
 from robogate.records.contract import FrozenContract
-from robogate.records.digests import registration_sha256
-from robogate.records.environment import Description, Outcome, Registration, StepResult
+from robogate.records.environment import Description, StepResult
 from robogate.records.observation import FloatArray, Image, Observation
 from robogate.records.shield import Decision
 from robogate.scenes.dual_arm_config import DualArmBench
 
-WORKER_PROTOCOL = 1
 #: Verdicts after which the robot has moved.
 EXECUTED = ("accept", "limit")
 
 
-class DualArmEnvironment(Tools):
+class DualArmEnvironment(EmbeddedEnvironment[Episode], Tools):
     """Implements `robogate.records.environment.Environment` on MuJoCo."""
 
     def __init__(
@@ -53,46 +57,18 @@ class DualArmEnvironment(Tools):
             RunError: The simulator is another version than the contract's.
             UsageError: No OpenGL.
         """
-        import mujoco
-
-        version = str(mujoco.__version__)
-        if bench.simulator != "mujoco" or bench.simulator_version != version:
-            raise RunError(
-                f"bench.simulator is {bench.simulator} {bench.simulator_version}, installed is "
-                f"mujoco {version}",
-                code="contract_mismatch",
-            )
-        super().__init__(bench, frozen.renderer, frozen.budget.max_actions)
-        self._document = frozen.document
-        self._scenarios, self._rules = scenarios, rules
+        version = require_mujoco(bench.simulator, bench.simulator_version)
+        Tools.__init__(self, bench, frozen.renderer, frozen.budget.max_actions)
+        self._rules = rules
         self._shield = make_shield(bench, self._robot)
-        self._version = version
-        self._gl = GlContext(gl, frozen.renderer.width, frozen.renderer.height)
-        self._registration: str | None = None
-        self._episode: Episode | None = None
-
-    def describe(self) -> Description:
-        """Say what this environment is."""
-        return Description(WORKER_PROTOCOL, self._bench.harness_id, self._bench.kind, CAPABILITIES)
-
-    def contract(self) -> Mapping[str, Any]:
-        """The contract's document."""
-        return self._document
-
-    def identity(self) -> Mapping[str, Any]:
-        """Report this process: software, simulator, GL strings, hardware, host."""
-        gl = GlIdentity(backend=self._gl.backend, **self._gl.strings())
-        simulator = SimulatorIdentity("mujoco", self._version)
-        process = measure_process(
-            simulator=simulator, gl=gl, distributions=("mujoco", "mujoco-core", "PyOpenGL")
+        EmbeddedEnvironment.__init__(
+            self,
+            Description(WORKER_PROTOCOL, bench.harness_id, bench.kind, CAPABILITIES),
+            frozen.document,
+            scenarios,
+            version,
+            GlContext(gl, frozen.renderer.width, frozen.renderer.height),
         )
-        identity: Mapping[str, Any] = encode(process)
-        return identity
-
-    def register(self, registration: Registration) -> str:
-        """Bind who acts."""
-        self._registration = registration_sha256(registration)
-        return self._registration
 
     def reset(self, scenario_id: str, seed: int) -> Observation:
         """Build the scene anew and return observation 0.
@@ -102,31 +78,10 @@ class DualArmEnvironment(Tools):
                 is already successful.
             EpisodeError: ``reset_failed``: the scene cannot be built.
         """
-        if self._registration is None:
-            raise RunError(
-                "reset before register: say who acts first", code="registration_mismatch"
-            )
-        if scenario_id not in self._scenarios:
-            raise RunError(
-                f"scenario {scenario_id!r} is not in the manifest; "
-                f"{nearest(scenario_id, self._scenarios)}",
-                code="wrong_scenario",
-            )
-        manifest_seed, scene = self._scenarios[scenario_id]
-        if seed != manifest_seed:
-            raise RunError(
-                f"scenario {scenario_id!r} has seed {manifest_seed} in the manifest, asked for "
-                f"{seed}",
-                code="wrong_scenario",
-            )
+        scene = self._scene(scenario_id, seed)
         self._end_episode()
-        try:
+        with building(scenario_id):
             simulation = DualArmSimulation(scene, self._bench, self._renderer)
-        except ValueError as exc:  # what MuJoCo's compiler raises
-            raise EpisodeError(
-                f"scenario {scenario_id!r} cannot be built: {' '.join(str(exc).split())}",
-                code="reset_failed",
-            ) from exc
         self._shield.reset(simulation.command)
         cameras = CameraRenderer(
             self._gl, simulation.model, self._renderer, self._renderer.cameras,
@@ -138,12 +93,7 @@ class DualArmEnvironment(Tools):
             simulation.watch.facts(),
         )  # fmt: skip
         episode.tracker.update(episode.facts)
-        if episode.tracker.judgement().success_at_reset:
-            episode.failed = True
-            raise RunError(
-                f"scenario {scenario_id!r} is successful before the first action",
-                code="success_at_reset",
-            )
+        refuse_success_at_reset(episode)
         return self.observe(episode.id)
 
     def step(self, episode_id: str, step: int, action: FloatArray) -> StepResult:
@@ -167,16 +117,7 @@ class DualArmEnvironment(Tools):
         Raises:
             EpisodeError: Wrong type or shape, not finite, stale or out of order; nothing moved.
         """
-        episode = self._current(episode_id)
-        if episode.failed:
-            raise EpisodeError("the episode ended in an error; reset", code="out_of_order")
-        if step != episode.steps or type(step) is not int:
-            raise EpisodeError(
-                f"action is for step {step!r}, the next is {episode.steps}; nothing moved",
-                code="out_of_order",
-            )
-        if self._done(episode):
-            raise EpisodeError("the episode takes no more actions; reset", code="out_of_order")
+        episode = self._next(episode_id, step)
         decision = self._shield.check(command)
         if decision.verdict not in EXECUTED:
             return decision
@@ -187,11 +128,7 @@ class DualArmEnvironment(Tools):
         episode.failed = True
         episode.observation, episode.images = None, {}
         episode.simulation.execute(decision.command)
-        if not episode.simulation.finite():
-            raise EpisodeError(
-                f"the simulation holds a value that is not finite after action {step}",
-                code="simulator_nan",
-            )
+        require_finite(episode.simulation.finite(), step)
         episode.facts = episode.simulation.watch.facts()
         episode.tracker.update(episode.facts)
         episode.failed = False
@@ -223,25 +160,6 @@ class DualArmEnvironment(Tools):
                 raise UsageError(f"no camera {name!r:.40}; {hint}", code="camera")
         return episode.draw(cameras)
 
-    def outcome(self, episode_id: str) -> Outcome:
-        """Return how the episode stands."""
-        episode = self._current(episode_id)
-        success = bool(episode.tracker.success)
-        return Outcome(success, episode.steps, success, False, None, None)
-
-    def close(self) -> None:
-        """Release the GL context."""
-        self._end_episode()
-        self._gl.close()
-
-    def _current(self, episode_id: str) -> Episode:
-        if self._episode is None or self._episode.id != episode_id:
-            raise EpisodeError(
-                f"episode {episode_id!r:.80} is not the present one; nothing moved",
-                code="out_of_order",
-            )
-        return self._episode
-
     def _simulation(self, episode_id: str) -> tuple[DualArmSimulation, int, bool]:
         """An episode's simulation, its step and whether it has ended, for the tools."""
         episode = self._current(episode_id)
@@ -249,11 +167,6 @@ class DualArmEnvironment(Tools):
 
     def _done(self, episode: Episode) -> bool:
         return bool(episode.tracker.success) or episode.steps >= self._max_actions
-
-    def _end_episode(self) -> None:
-        if self._episode is not None:
-            self._episode.cameras.close()
-            self._episode = None
 
     def _observation(self, episode: Episode) -> Observation:
         simulation = episode.simulation

@@ -9,21 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from robogate.benches.actions import ActionCheck
+from robogate.benches.embedded import (
+    WORKER_PROTOCOL,
+    EmbeddedEnvironment,
+    building,
+    refuse_success_at_reset,
+    require_finite,
+    require_mujoco,
+)
 from robogate.benches.pnp.readback import AppliedScene
 from robogate.benches.pnp.robot import load_meshes
 from robogate.benches.pnp.simulation import PnpSimulation
 from robogate.benches.rendering import CameraRenderer, GlContext, check_images
 from robogate.benches.simulator_log import route_warnings
-from robogate.contract.identity import GlIdentity, SimulatorIdentity, measure_process
 from robogate.contract.schema import Renderer
-from robogate.contract.strict import encode
-from robogate.errors import EpisodeError, RunError, nearest
-from robogate.records.digests import registration_sha256
-from robogate.records.environment import Description, Outcome, Registration, StepResult
+from robogate.errors import EpisodeError, RunError
+from robogate.records.environment import Description, StepResult
 from robogate.records.observation import Evaluator, FloatArray, Observation
 from robogate.scenes.pnp_config import PnpBench
 
-WORKER_PROTOCOL = 1
 RENDERER_KIND = "mujoco"
 ROW_ORDER = "bottom_first"
 
@@ -44,7 +48,7 @@ class _Episode:
     failed: bool = False
 
 
-class PnpEnvironment:
+class PnpEnvironment(EmbeddedEnvironment[_Episode]):
     """Implements `robogate.records.environment.Environment` on MuJoCo."""
 
     def __init__(
@@ -74,16 +78,8 @@ class PnpEnvironment:
             RunError: The simulator is another version than the contract's.
             UsageError: No OpenGL.
         """
-        import mujoco
-
         route_warnings()
-        version = str(mujoco.__version__)
-        if bench.simulator != "mujoco" or bench.simulator_version != version:
-            raise RunError(
-                f"bench.simulator is {bench.simulator} {bench.simulator_version}, installed is "
-                f"mujoco {version}",
-                code="contract_mismatch",
-            )
+        version = require_mujoco(bench.simulator, bench.simulator_version)
         for key, value, expected in (
             ("renderer.kind", renderer.kind, RENDERER_KIND),
             ("bench.image_row_order", bench.image_row_order, ROW_ORDER),
@@ -94,37 +90,16 @@ class PnpEnvironment:
                     code="contract_mismatch",
                 )
         self._bench, self._renderer, self._max_actions = bench, renderer, max_actions
-        self._document = dict(document or {})
-        self._scenarios, self._rules = scenarios, rules
-        self._version = version
+        self._rules = rules
         self._action = ActionCheck(bench.action)
         self._meshes = load_meshes(meshes)
-        self._gl = GlContext(gl, renderer.width, renderer.height)
-        self._registration: str | None = None
-        self._episode: _Episode | None = None
-
-    def describe(self) -> Description:
-        """Say what this environment is."""
-        return Description(WORKER_PROTOCOL, self._bench.harness_id, self._bench.kind, ())
-
-    def contract(self) -> Mapping[str, Any]:
-        """The contract's document."""
-        return self._document
-
-    def identity(self) -> Mapping[str, Any]:
-        """Report this process: software, simulator, GL strings, hardware, host."""
-        gl = GlIdentity(backend=self._gl.backend, **self._gl.strings())
-        simulator = SimulatorIdentity("mujoco", self._version)
-        process = measure_process(
-            simulator=simulator, gl=gl, distributions=("mujoco", "mujoco-core", "PyOpenGL")
+        super().__init__(
+            Description(WORKER_PROTOCOL, bench.harness_id, bench.kind, ()),
+            dict(document or {}),
+            scenarios,
+            version,
+            GlContext(gl, renderer.width, renderer.height),
         )
-        identity: Mapping[str, Any] = encode(process)
-        return identity
-
-    def register(self, registration: Registration) -> str:
-        """Bind who acts."""
-        self._registration = registration_sha256(registration)
-        return self._registration
 
     def reset(self, scenario_id: str, seed: int) -> Observation:
         """Build the scene anew and return observation 0.
@@ -133,31 +108,10 @@ class PnpEnvironment:
             RunError: Nobody is registered, the manifest has no such scenario or seed, or the scene
                 is already successful.
         """
-        if self._registration is None:
-            raise RunError(
-                "reset before register: say who acts first", code="registration_mismatch"
-            )
-        if scenario_id not in self._scenarios:
-            raise RunError(
-                f"scenario {scenario_id!r} is not in the manifest; "
-                f"{nearest(scenario_id, self._scenarios)}",
-                code="wrong_scenario",
-            )
-        manifest_seed, scene = self._scenarios[scenario_id]
-        if seed != manifest_seed:
-            raise RunError(
-                f"scenario {scenario_id!r} has seed {manifest_seed} in the manifest, asked for "
-                f"{seed}",
-                code="wrong_scenario",
-            )
+        scene = self._scene(scenario_id, seed)
         self._end_episode()
-        try:
+        with building(scenario_id):
             simulation = PnpSimulation(scene, self._bench, self._renderer, self._meshes)
-        except ValueError as exc:  # what MuJoCo's compiler raises
-            raise EpisodeError(
-                f"scenario {scenario_id!r} cannot be built: {' '.join(str(exc).split())}",
-                code="reset_failed",
-            ) from exc
         self._episode = episode = _Episode(
             uuid.uuid4().hex, scenario_id, seed, simulation,
             CameraRenderer(
@@ -167,26 +121,12 @@ class PnpEnvironment:
             AppliedScene(simulation, scene), self._rules.tracker(self._bench, scene),
         )  # fmt: skip
         observation = self._observe(episode, iterations=0)
-        if episode.tracker.judgement().success_at_reset:
-            episode.failed = True
-            raise RunError(
-                f"scenario {scenario_id!r} is successful before the first action",
-                code="success_at_reset",
-            )
+        refuse_success_at_reset(episode)
         return observation
 
     def step(self, episode_id: str, step: int, action: FloatArray) -> StepResult:
         """Execute one action if, and only if, it is the next one."""
-        episode = self._current(episode_id)
-        if episode.failed:
-            raise EpisodeError("the episode ended in an error; reset", code="out_of_order")
-        if step != episode.steps or type(step) is not int:
-            raise EpisodeError(
-                f"action is for step {step!r}, the next is {episode.steps}; nothing moved",
-                code="out_of_order",
-            )
-        if episode.observation is not None and episode.observation.done:
-            raise EpisodeError("the episode takes no more actions; reset", code="out_of_order")
+        episode = self._next(episode_id, step)
         action = self._action.require(action)
         command = episode.simulation.solve(action)
         if command is None:
@@ -196,11 +136,7 @@ class PnpEnvironment:
         episode.steps += 1
         episode.failed = True
         episode.simulation.execute(step, command, float(action[6]))
-        if not episode.simulation.sensors.finite():
-            raise EpisodeError(
-                f"the simulation holds a value that is not finite after action {step}",
-                code="simulator_nan",
-            )
+        require_finite(episode.simulation.sensors.finite(), step)
         observation = self._observe(episode, command.iterations)
         episode.failed = False
         return StepResult(True, "accept", (), observation)
@@ -212,29 +148,8 @@ class PnpEnvironment:
             raise EpisodeError("the episode has no observation; reset", code="out_of_order")
         return observation
 
-    def outcome(self, episode_id: str) -> Outcome:
-        """Return how the episode stands."""
-        episode = self._current(episode_id)
-        success = bool(episode.tracker.success)
-        return Outcome(success, episode.steps, success, False, None, None)
-
-    def close(self) -> None:
-        """Release the GL context."""
-        self._end_episode()
-        self._gl.close()
-
-    def _current(self, episode_id: str) -> _Episode:
-        if self._episode is None or self._episode.id != episode_id:
-            raise EpisodeError(
-                f"episode {episode_id!r:.80} is not the present one; nothing moved",
-                code="out_of_order",
-            )
-        return self._episode
-
-    def _end_episode(self) -> None:
-        if self._episode is not None:
-            self._episode.cameras.close()
-            self._episode = None
+    def _done(self, episode: _Episode) -> bool:
+        return episode.observation is not None and episode.observation.done
 
     def _observe(self, episode: _Episode, iterations: int) -> Observation:
         simulation = episode.simulation
