@@ -41,9 +41,9 @@ def counts(group: Mapping[str, Any]) -> str:
     )
 
 
-def number_of(count: int, thing: str) -> str:
-    """A count with its noun: ``1 scenario``, ``2 scenarios``."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+def number_of(count: int, thing: str, things: str | None = None) -> str:
+    """A count with its noun: ``1 scenario``, ``2 scenarios``, ``2 entries``."""
+    return f"{count} {thing}" if count == 1 else f"{count} {things or thing + 's'}"
 
 
 def duration(seconds: float) -> str:

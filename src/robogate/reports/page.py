@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 from robogate.evidence.comparability import CLASSES
+from robogate.reports.figures import number_of
 from robogate.reports.index_records import Arena, Index, Ranking, Row
 from robogate.reports.markup import Markup, element, embedded_json, fragment, raw
 from robogate.reports.page_lists import controls_table, ended_list, history_list, refused_list
@@ -243,14 +244,15 @@ def _history(index: Index) -> Markup:
         ended_list(index.ended) if index.ended else None,
         element(
             "details",
-            element("summary", f"Log: {len(index.history)} entries"),
+            element("summary", f"Log: {number_of(len(index.history), 'entry', 'entries')}"),
             history_list(index.history),
         ),
         element(
             "p",
             "Head of the log ",
             element("code", index.head.sha256),
-            f", {index.head.entries} entries. Whoever notes it can tell later whether anything was "
+            f", {number_of(index.head.entries, 'entry', 'entries')}. "
+            "Whoever notes it can tell later whether anything was "
             "taken out of the ",
             element("a", "log", href="log.jsonl"),
             ".",

@@ -127,6 +127,7 @@ def _lines(index: Index, out: Path) -> list[str]:
         f"{number_of(controls, 'control')}, {len(index.ended)} withdrawn or superseded, "
         f"{len(index.refused)} not accepted"
     )
-    lines.append(f"log head {index.head.sha256} ({index.head.entries} entries)")
+    entries = number_of(index.head.entries, "entry", "entries")
+    lines.append(f"log head {index.head.sha256} ({entries})")
     lines.append(f"published: {out / PAGE}")
     return lines

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from robogate.episodes.clock import utc_now
 from robogate.evidence.withdrawal import withdraw
+from robogate.reports.figures import number_of
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     )
     by = "" if entry.by is None else f" by {entry.by}"
     print(f"{entry.event}: {entry.bundle}{by}")
-    print(f"log head {entry.sha256} ({entry.sequence + 1} entries)")
+    print(f"log head {entry.sha256} ({number_of(entry.sequence + 1, 'entry', 'entries')})")
     print(f"to show it: robogate publish {args.board} --out PUBLIC --key PUB")
     return 0
 
