@@ -22,7 +22,7 @@ import numpy as np
 
 from robogate.contract.exact import exact_bytes, is_plain
 from robogate.errors import RobogateError
-from robogate.worker.encoding import ARRAY_TYPES, Array, refuse
+from robogate.worker.encoding import ARRAY_TYPES, Array, DocumentCodec, refuse
 
 #: Sparse: pages take memory only once they have been written.
 REGION_BYTES = 64 << 20
@@ -65,7 +65,7 @@ class Documents:
         return self._received[1]
 
 
-class BufferCodec:
+class BufferCodec(DocumentCodec):
     """Arrays as raw buffers beside the message; what stands for one is its type, shape and place.
 
     Args:

@@ -6,8 +6,9 @@ them best: raw buffers beside the message in a pipe, extension types in msgpack.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +37,20 @@ class ArrayCodec(Protocol):
         ...
 
 
-@runtime_checkable
-class DocumentCodec(Protocol):
+class DocumentCodec(ABC):
     """An `ArrayCodec` that also carries documents which seldom change, for less than their text."""
 
+    @abstractmethod
     def pack_document(self, document: Mapping[str, Any]) -> Any:
         """Return what stands for the document in the message."""
-        ...
 
+    @abstractmethod
     def unpack_document(self, value: Any, path: str) -> Any:
         """Return what ``value`` stands for; it may be shared, so it is not to be changed.
 
         Raises:
             StrictError: ``value`` stands for no document.
         """
-        ...
 
 
 #: Fields of an observation and their exact types; ``object`` is checked by its own decoder.
