@@ -197,6 +197,9 @@ def test_a_mirror_that_is_killed_is_a_warning(synthetic: Any, tmp_path: Path) ->
     evaluation = Evaluation(synthetic, tmp_path / "run")
     mirror = WandbMirror("offline", warnings.append)
     mirror.run_started(evaluation.plan)
+    deadline = time.monotonic() + 10
+    while not processes_of(evaluation.folder) and time.monotonic() < deadline:
+        time.sleep(0.05)  # between fork and exec it has our own command line
     (child,) = processes_of(evaluation.folder)[:1]
     os.kill(child, signal.SIGKILL)
     assert mirror._child is not None

@@ -258,6 +258,7 @@ class TestEnd:
 
     def test_an_interrupt_ends_it_too(self, start: Callable[..., Worker]) -> None:
         worker = start()
+        time.sleep(1.0)  # the ready line comes just before the signals are taken over
         worker.process.send_signal(signal.SIGINT)
         assert worker.end()[0] == 0
 
