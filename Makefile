@@ -13,7 +13,7 @@ ARGS ?=
 PYTEST_ARGS ?=
 export PYTHON
 
-.PHONY: help setup assets run test lint test-quick test-slow test-parts format lock clean
+.PHONY: help setup assets run test lint test-quick test-slow test-parts lerobot-env test-lerobot format lock clean
 
 help:  ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -48,6 +48,15 @@ test-slow: setup  ## Run the slow tests
 test-parts: setup  ## Test the light core and the worker part on each Python of this machine
 	@scripts/test_parts.sh
 
+lerobot-env: .venv-lerobot/.robogate-setup  ## Make .venv-lerobot, for adapter=lerobot (6 GB)
+
+.venv-lerobot/.robogate-setup: requirements/lerobot.txt pyproject.toml hatch_build.py scripts/setup_lerobot.sh
+	@scripts/setup_lerobot.sh
+	@touch .venv-lerobot/.robogate-setup
+
+test-lerobot: lerobot-env assets  ## Test adapter=lerobot with LeRobot's own policies
+	@.venv-lerobot/bin/pytest -m lerobot $(PYTEST_ARGS)
+
 format: setup  ## Format the code
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
@@ -56,4 +65,4 @@ lock:  ## Resolve requirements/*.txt anew
 	@scripts/lock.sh
 
 clean:  ## Remove what make built; runs in outputs/ stay
-	rm -rf .make .venv build dist
+	rm -rf .make .venv .venv-lerobot build dist

@@ -13,14 +13,15 @@ if [ ! -x $uv ]; then
 fi
 
 # lock NAME PYTHON SOURCE OPTION...
+constraints=requirements/constraints.txt
 lock() {
   local out=requirements/$1.txt python=$2 input=$3
   shift 3
   {
-    echo "# Made by \`make lock\` from $input and requirements/constraints.txt; do not edit."
+    echo "# Made by \`make lock\` from $input and $constraints; do not edit."
     echo "# Install with: pip install --require-hashes -r $out"
     $uv pip compile "$input" "$@" --universal --python-version "$python" --generate-hashes \
-      -c requirements/constraints.txt --no-config --no-python-downloads --no-header --no-annotate \
+      -c "$constraints" --no-config --no-python-downloads --no-header --no-annotate \
       --quiet --upgrade
   } >"$out.new"
   mv "$out.new" "$out"
@@ -32,3 +33,8 @@ lock full 3.11 pyproject.toml --extra full --extra dev --fork-strategy fewest
 lock core 3.10 pyproject.toml
 lock worker 3.10 pyproject.toml --extra worker
 lock test 3.10 requirements/test.in
+
+# LeRobot holds numpy below 2.3, so it has versions of its own.
+constraints=requirements/constraints_lerobot.txt
+lock lerobot 3.12 pyproject.toml requirements/test.in requirements/lerobot.in \
+  --extra lerobot --extra config --extra worker --extra mujoco --extra media

@@ -21,7 +21,7 @@ HEAVY = {
     "hydra", "omegaconf", "mujoco", "mink", "ruckig", "sapien", "pyarrow", "av", "wandb", "dvc",
     "torch", "rich", "starlette", "uvicorn", "msgpack", "PIL", "yaml", "scipy", "pandas",
 }  # fmt: skip
-LOCKS = ["full", "core", "worker", "test"]
+LOCKS = ["full", "core", "worker", "test", "lerobot"]
 
 
 def imported_by(statements: str) -> set[str]:
@@ -75,7 +75,7 @@ def test_full_pulls_in_nothing_that_needs_a_gpu() -> None:
     extras = project()["optional-dependencies"]
     (itself,) = [r for r in extras["full"] if r.startswith("robogate-harness[")]
     included = set(itself[itself.index("[") + 1 : -1].split(","))
-    assert included == set(extras) - {"full", "dev", "torch", "sapien", "isaacsim"}
+    assert included == set(extras) - {"full", "dev", "torch", "sapien", "isaacsim", "lerobot"}
 
 
 def test_the_version_is_the_one_that_is_installed() -> None:
@@ -123,6 +123,15 @@ def test_the_full_product_has_one_version_of_each_package() -> None:
     """Results on 3.11 and 3.12 then differ by the interpreter alone."""
     found = [pin.split("==")[0] for pin, _, _ in locked("full")]
     assert sorted(set(found)) == sorted(found)
+
+
+def test_the_lock_for_lerobot_holds_lerobot_and_the_same_simulator() -> None:
+    pins = {pin for pin, _, _ in locked("lerobot")}
+    assert {"lerobot==0.6.1", "mujoco==4.0.0"} <= pins
+    wanted = names(project()["dependencies"])
+    for extra in ("config", "worker", "mujoco", "media", "lerobot"):
+        wanted |= names(project()["optional-dependencies"][extra])
+    assert wanted <= {pin.split("==")[0] for pin in pins}
 
 
 @pytest.mark.parametrize("name", ["core", "worker"])
