@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+
+#: How long a test waits for what is sure to come, s: a loaded machine takes its time.
+PATIENCE_S = 60.0
+
+
+class Barrier:
+    """Holds a robot's motion until the test lets it go on.
+
+    Attributes:
+        path: The named pipe that the robot waits at.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "barrier")
+        os.mkfifo(self.path)
+        self._writer: int | None = None
+
+    def reached(self) -> None:
+        """Return when the robot is in its motion, where it stays."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self._writer = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as exc:
+                assert exc.errno == errno.ENXIO, exc  # nobody reads yet
+            else:
+                return
+            assert time.monotonic() < until, "the robot was not asked to move"
+            time.sleep(0.01)
+
+    def lift(self) -> None:
+        """Let the robot go on; there is no barrier any more."""
+        os.unlink(self.path)
+        if self._writer is not None:
+            os.close(self._writer)
+            self._writer = None
 
 
 class Worker:
@@ -62,7 +100,7 @@ class Worker:
         self, body: bytes, path: str = "/rpc", method: str = "POST", **headers: str
     ) -> tuple[int, Any]:
         """Send raw bytes; return status and parsed reply."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         sent = {"Content-Type": "application/json"}
         sent.update({key.replace("_", "-"): value for key, value in headers.items()})
         connection.request(method, path, body, sent)
@@ -83,7 +121,7 @@ class Worker:
     def begin(self) -> str:
         return str(self.rpc("reset", task="a", seed=1)["episode_id"])
 
-    def end(self, wait_s: float = 15.0) -> tuple[int, str]:
+    def end(self, wait_s: float = PATIENCE_S) -> tuple[int, str]:
         """Ask it to end; return its status and what it wrote to stderr."""
         if self.process.poll() is None:
             self.process.terminate()

@@ -47,10 +47,18 @@ MEASURED = 0.75
 
 
 class StubRobot:
-    """Executes commands exactly; ``log`` gets a line for each motion."""
+    """Executes commands exactly.
 
-    def __init__(self, log: str | None = None, step_s: float = 0.0, child: bool = False) -> None:
-        self._log, self._step_s = log, step_s
+    Args:
+        log: Gets a line for each motion.
+        barrier: A named pipe; as long as it is there, a motion ends when its writer has closed it.
+        child: Whether it starts a process.
+    """
+
+    def __init__(
+        self, log: str | None = None, barrier: str | None = None, child: bool = False
+    ) -> None:
+        self._log, self._barrier = log, barrier
         self._shield = Shield(OPTIONS)
         self._registration = ""
         self._episodes = 0
@@ -96,7 +104,9 @@ class StubRobot:
         if command.size and command[0] == -0.6:
             time.sleep(3600)
         decision = self._shield.check(command)
-        time.sleep(self._step_s)
+        if self._barrier is not None and os.path.exists(self._barrier):
+            with open(self._barrier) as stream:
+                stream.read()
         self._steps += 1
         self._command = decision.command
         if self._log is not None:
@@ -214,8 +224,8 @@ class StubRobot:
         return f"{os.getpid()}-{self._episodes}"
 
 
-def create(log: str | None = None, step_s: float = 0.0, child: bool = False) -> StubRobot:
-    return StubRobot(log, step_s, child)
+def create(log: str | None = None, barrier: str | None = None, child: bool = False) -> StubRobot:
+    return StubRobot(log, barrier, child)
 
 
 def create_slowly(seconds: float) -> StubRobot:
