@@ -46,7 +46,7 @@ def identity() -> Identity:
         adapter=AdapterIdentity("python", "1", "0b" * 32),
         policy=PolicyIdentity(
             "measured", "python", "m", "C", None, None, None, "files", None, "m", 1,
-            "0c" * 32, "0d" * 32,
+            "0c" * 32, "0d" * 32, 0, "1d" * 32,
         ),
         checkpoint=CheckpointIdentity("measured", "/models/a", "main", 2, 10, "0e" * 32),
         runner=runner,

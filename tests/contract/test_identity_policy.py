@@ -74,6 +74,8 @@ def test_a_package_outside_git_is_known_by_its_files(
         package_files=4,
         package_sha256=sha256_json([[path, digest(text)] for path, text in files.items()]),
         module_sha256=digest(CLASS),
+        compiled_files=0,
+        compiled_sha256=sha256_json([]),
     )
 
 
@@ -147,8 +149,9 @@ def install(site: Path, name: str, *, editable: Path | None = None) -> Path:
     root = site / name
     rows = []
     if editable is None:
-        root = package(site, name)
-        for file in sorted(root.rglob("*.py")):
+        if not root.exists():
+            package(site, name)
+        for file in sorted([*root.rglob("*.py"), *root.rglob("*.so")]):
             raw = base64.urlsafe_b64encode(hashlib.sha256(file.read_bytes()).digest())
             rows.append(f"{file.relative_to(site).as_posix()},sha256={raw.decode().rstrip('=')},1")
     info = site / f"{name}-3.2.dist-info"
@@ -180,6 +183,22 @@ def test_an_installed_package_is_known_by_its_record(
         assert measure(f"{unique}.policy").source == "files", name
         file.unlink() if before is None else file.write_text(before)
     assert measure(f"{unique}.policy") == found
+
+
+def test_a_compiled_module_is_part_of_what_was_installed(
+    tmp_path: Path, unique: str, imported: Import
+) -> None:
+    root = package(tmp_path, unique)
+    library = root / "deep" / "fast.abi3.so"
+    library.write_bytes(b"code")
+    install(tmp_path, unique)
+    imported(tmp_path, f"{unique}.policy")
+    before = measure_policy("python", f"{unique}.policy", "Policy")
+    assert (before.identity.source, before.identity.compiled_files) == ("distribution", 1)
+    library.write_bytes(b"other code")
+    assert measure(f"{unique}.policy").source == "files"
+    with pytest.raises(RunError, match=r"deep/fast\.abi3\.so was modified"):
+        require_unchanged(before)
 
 
 def test_an_installed_module_does_not_own_its_neighbours(

@@ -115,6 +115,8 @@ class PolicySpec(synthetic.Spec):  # type: ignore[misc, name-defined]
                 package_files=1,
                 package_sha256="8b" * 32,
                 module_sha256="9c" * 32,
+                compiled_files=0,
+                compiled_sha256="4f" * 32,
             ),
             checkpoint=None
             if self.model is None

@@ -39,6 +39,8 @@ SOURCE = PolicyIdentity(
     package_files=1,
     package_sha256="8b" * 32,
     module_sha256="9c" * 32,
+    compiled_files=0,
+    compiled_sha256="4f" * 32,
 )
 
 

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -29,7 +30,7 @@ class PolicySource:
 
     Attributes:
         identity: What the result records.
-        files: SHA-256 of each Python file by its path, to name what changes.
+        files: SHA-256 of each Python and compiled file by its path, to name what changes.
     """
 
     identity: PolicyIdentity
@@ -83,8 +84,10 @@ def measure_policy(backend: str, module: str, class_name: str) -> PolicySource:
         package_files=len(tree.files),
         package_sha256=sha256_json([[path, digest] for path, digest in tree.files.items()]),
         module_sha256=tree.files[tree.module],
+        compiled_files=len(tree.compiled),
+        compiled_sha256=sha256_json([[path, digest] for path, digest in tree.compiled.items()]),
     )
-    return PolicySource(identity=identity, files=tree.files)
+    return PolicySource(identity=identity, files={**tree.files, **tree.compiled})
 
 
 def require_unchanged(before: PolicySource) -> None:
@@ -124,7 +127,7 @@ def _changed(what: str) -> RunError:
 def _refuse_links(tree: SourceTree) -> None:
     """Outside a checkout a linked file is hashed by its content; a linked folder is not entered."""
     for link in tree.links:
-        if not link.endswith((".py", ".pyc")):
+        if not link.endswith((".py", ".pyc", *EXTENSION_SUFFIXES)):
             raise source_error(
                 f"policy package {tree.package}: folder {link} is a symbolic link, its source is "
                 "not part of the package; put the folder itself there"
@@ -166,16 +169,16 @@ def _editable_project(folder: Path) -> Path | None:
 
 
 def _as_recorded(tree: SourceTree, record: bytes) -> bool:
-    """Whether the package's Python files are exactly those of the RECORD, unmodified."""
+    """Whether the package's Python and compiled files are those of the RECORD, unmodified."""
     recorded: dict[str, str] = {}
     for line in record.decode("utf-8", "replace").splitlines():
         path, _, rest = line.rpartition(",")[0].rpartition(",")
         path = path.strip('"')
         inside = path == tree.module or path.startswith(f"{tree.package}/")
-        if inside and path.endswith(".py") and rest.startswith("sha256="):
+        if inside and path.endswith((".py", *EXTENSION_SUFFIXES)) and rest.startswith("sha256="):
             padded = rest.removeprefix("sha256=") + "=="
             recorded[path] = base64.urlsafe_b64decode(padded).hex()
-    return recorded == dict(tree.files)
+    return recorded == {**tree.files, **tree.compiled}
 
 
 def _read(path: Path) -> bytes | None:

@@ -184,6 +184,8 @@ class PolicyIdentity:
         package_files: Number of Python files in it.
         package_sha256: Over path and content of each of them.
         module_sha256: Content of the module's file.
+        compiled_files: Number of compiled modules and libraries in the package.
+        compiled_sha256: Over path and content of each of them.
     """
 
     origin: Literal["measured", "declared"]
@@ -199,6 +201,8 @@ class PolicyIdentity:
     package_files: int
     package_sha256: str
     module_sha256: str
+    compiled_files: int
+    compiled_sha256: str
 
 
 @dataclass(frozen=True)

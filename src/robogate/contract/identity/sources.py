@@ -7,9 +7,13 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+from robogate.contract.canonical import sha256_file
 from robogate.errors import RunError
+
+_COMPILED = tuple(EXTENSION_SUFFIXES)
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class SourceTree:
         module: Path of the policy's module.
         files: SHA-256 by path, sorted.
         blobs: Git blob SHA-1 by path.
+        compiled: SHA-256 of each compiled module by path, sorted; no source, but imported as well.
         links: Symbolic links among the files, and linked folders.
     """
 
@@ -32,6 +37,7 @@ class SourceTree:
     module: str
     files: Mapping[str, str]
     blobs: Mapping[str, str]
+    compiled: Mapping[str, str]
     links: tuple[str, ...]
 
 
@@ -75,17 +81,23 @@ def read_source(module: str, *, alone: bool = False) -> SourceTree:
         raise source_error(f"policy source {root / module_path} is not there any more")
     files: dict[str, str] = {}
     blobs: dict[str, str] = {}
+    compiled: dict[str, str] = {}
     for name in sorted(names):
-        below = name[len(package) + 1 :] if holding else name
+        file = scope / (name[len(package) + 1 :] if holding else name)
         try:
-            data = (scope / below).read_bytes()
+            if name.endswith(_COMPILED):
+                compiled[name] = sha256_file(file)
+                continue
+            data = file.read_bytes()
         except OSError as exc:
-            message = f"policy source {scope / below} cannot be read ({exc.strerror})"
+            message = f"policy source {file} cannot be read ({exc.strerror})"
             raise source_error(message) from exc
         files[name] = hashlib.sha256(data).hexdigest()
         header = b"blob %d\0" % len(data)
         blobs[name] = hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
-    return SourceTree(package, root, scope, module_path, files, blobs, tuple(sorted(links)))
+    return SourceTree(
+        package, root, scope, module_path, files, blobs, compiled, tuple(sorted(links))
+    )
 
 
 def module_file(module: str) -> Path:
@@ -115,7 +127,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _walk(top: Path, prefix: str, *, packages_only: bool) -> tuple[list[str], list[str]]:
-    """Python files below a folder, and symbolic links among files and folders.
+    """Python and compiled files below a folder, and symbolic links among files and folders.
 
     Args:
         top: Folder.
@@ -139,7 +151,7 @@ def _walk(top: Path, prefix: str, *, packages_only: bool) -> tuple[list[str], li
                     links.append(path)
                 else:
                     queue.append((entry.path, path))
-            elif entry.name.endswith((".py", ".pyc")):
+            elif entry.name.endswith((".py", ".pyc", *_COMPILED)):
                 # Byte code outside __pycache__ is imported without any source.
                 found.append(path)
                 if entry.is_symlink():
