@@ -333,6 +333,11 @@ OUTSIDE = (
             "track=fair_pnp_v2 does not fit bench=mujoco_pnp: it is for kind 'dual_arm', not"
             " 'pnp'; tracks that fit: <options>fair_pnp_v2",
         ),
+        (  # though with it nothing chooses the renderer
+            ["bench=mujoco_dual_arm", "track=fair_pnp_v2"],
+            "track=fair_pnp_v2 does not fit bench=mujoco_dual_arm: it is for kind 'pnp', not"
+            " 'dual_arm'; tracks that fit: click_bell<options>",
+        ),
         (
             ["renderer.kind=sapien"],
             "renderer=mujoco_256 does not fit bench=mujoco_pnp: it belongs to simulator 'sapien',"

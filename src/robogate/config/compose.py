@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from robogate.config.bind import bind, leave_unbound, refuse_stale_manifest
 from robogate.config.coerce import to_record
-from robogate.config.hydra_values import Composer, Values, hydra_composer
+from robogate.config.hydra_values import Composer, UnchosenError, Values, hydra_composer
 from robogate.config.overrides import expand
 from robogate.config.runtime import Runtime, runtime_faults
 from robogate.errors import ConfigError, EvidenceError
@@ -71,7 +71,7 @@ def compose(
 
 
 def _point(overrides: Sequence[str], composer: Composer) -> Point:
-    values = composer.values(overrides)
+    values = _values(overrides, composer)
     _refuse_misfits(values, overrides, composer)
     groups = _typed(values.contract)
     runtime = to_record(Runtime, values.runtime, "runtime")
@@ -96,6 +96,18 @@ def _point(overrides: Sequence[str], composer: Composer) -> Point:
     )
 
 
+def _values(overrides: Sequence[str], composer: Composer) -> Values:
+    """Compose; where a group is left unchosen because another does not fit, name that one."""
+    try:
+        return composer.values(overrides)
+    except UnchosenError as exc:
+        # A bench's own tracks choose the renderer, another's does not.
+        for option in composer.options(exc.group):
+            filled = [*overrides, f"{exc.group}={option}"]
+            _refuse_misfits(composer.values(filled), filled, composer, but=exc.group)
+        raise
+
+
 def _typed(raw: dict[str, Any]) -> dict[str, Any]:
     """The five groups as records; digests that content fills are still open."""
     kinds = [_kind(name, raw[name]) for name in ("bench", "adapter")]
@@ -114,14 +126,19 @@ def _kind(group: str, raw: Mapping[str, Any]) -> str:
     return kind
 
 
-def _refuse_misfits(values: Values, overrides: Sequence[str], composer: Composer) -> None:
+def _refuse_misfits(
+    values: Values, overrides: Sequence[str], composer: Composer, but: str = ""
+) -> None:
     """Refuse a track, adapter or renderer that is not for this bench, and name those that are.
 
     It comes first: references within a contract whose parts do not belong together lead nowhere.
+    Group ``but`` is not looked at.
     """
     bench, choices = values.unresolved("bench"), values.choices
     _kind("bench", bench)
     for name in ("track", "adapter", "renderer"):
+        if name == but:
+            continue
         reason = misfit(name, values.unresolved(name), bench)
         if reason is not None:
             fitting = _fitting(name, bench, overrides, composer)

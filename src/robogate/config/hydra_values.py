@@ -70,6 +70,19 @@ class Values:
         return dict(_resolved(self._config, ("runtime",))["runtime"])
 
 
+class UnchosenError(ConfigError):
+    """A group that nothing chooses for.
+
+    Attributes:
+        group: Its name.
+    """
+
+    def __init__(self, group: str, options: Sequence[str]) -> None:
+        """Name the options."""
+        super().__init__(f"{group}: must be chosen: {group}=…; valid: {', '.join(options)}")
+        self.group = group
+
+
 class Composer:
     """A started Hydra; made by `hydra_composer`.
 
@@ -109,14 +122,10 @@ class Composer:
             raise ConfigError(self._unknown_option(exc.missing_cfg_file, str(exc))) from exc
         except (HydraException, YAMLError, ValueError, OSError) as exc:
             # The latter three come from a file that is no YAML, no mapping or not readable.
-            raise ConfigError(self._explained(exc)) from exc
-
-    def _explained(self, exc: Exception) -> str:
-        unchosen = re.match(r"You must specify '(\w+)'", str(exc))
-        if unchosen is None:
-            return _one_line(exc)
-        options = ", ".join(self.options(unchosen[1]))
-        return f"{unchosen[1]}: must be chosen: {unchosen[1]}=…; valid: {options}"
+            unchosen = re.match(r"You must specify '(\w+)'", str(exc))
+            if unchosen is not None:
+                raise UnchosenError(unchosen[1], self.options(unchosen[1])) from exc
+            raise ConfigError(_one_line(exc)) from exc
 
     def _unknown_option(self, missing: str | None, message: str) -> str:
         group, _, option = (missing or "").rpartition("/")
