@@ -31,7 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sync": ("robogate.reports.sync", "export a board's episodes as parquet and JSON Lines"),
     "doctor": ("robogate.reports.doctor_cli", "check this machine; say what to type"),
     "diff": ("robogate.reports.diff_cli", "compare two results, where their contracts allow it"),
-    "serve": ("robogate.worker.serve_cli", "put a robot behind HTTP"),
+    "serve": ("robogate.worker.serve", "put a robot behind HTTP"),
     "manifest": ("robogate.runs.manifest", "check or write the scenario manifests"),
     "assets": ("robogate.runs.assets", "rebuild and check the pinned files in data/"),
 }

@@ -57,7 +57,7 @@ class Worker:
     Attributes:
         port: Where it listens.
         process: Its process.
-        ready: Its ready line.
+        ready: Its ready line; neither it nor the port where it was not waited for.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Worker:
         options: dict[str, Any] | None = None,
         folder: Path | None = None,
         token: str | None = None,
+        ready: bool = True,
         **variables: str,
     ) -> None:
         given = list(arguments)
@@ -85,6 +86,8 @@ class Worker:
             [*command, "--port", "0", *given],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
+        if not ready:
+            return
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -125,6 +128,10 @@ class Worker:
         """Ask it to end; return its status and what it wrote to stderr."""
         if self.process.poll() is None:
             self.process.terminate()
+        return self.ended(wait_s)
+
+    def ended(self, wait_s: float = 20.0) -> tuple[int, str]:
+        """Wait for its end; return its status and what it wrote to stderr."""
         try:
             _, errors = self.process.communicate(timeout=wait_s)
         finally:

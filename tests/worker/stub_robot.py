@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -231,3 +233,64 @@ def create(log: str | None = None, barrier: str | None = None, child: bool = Fal
 def create_slowly(seconds: float) -> StubRobot:
     time.sleep(seconds)
     return StubRobot()
+
+
+def create_until(how: str, closed: str) -> StubRobot:
+    """Start a process, say so, and wait: for a signal where the way to wait lets one through.
+
+    Args:
+        how: ``plain``; ``swallow`` (takes whatever a signal raises for its own and goes on);
+            ``other`` (makes another error of it); ``native`` (waits where no handler runs).
+        closed: File that is written when the robot is closed.
+    """
+    made = ClosingRobot(closed)
+    print("building", file=sys.stderr, flush=True)
+    if how == "native":
+        libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(128)
+        while True:
+            libc.pthread_mutex_lock(mutex)
+    try:
+        time.sleep(600)
+    except BaseException as exc:
+        if how == "other":
+            raise ImportError("the simulator could not be loaded") from exc
+        if how == "plain":
+            raise
+    return made
+
+
+def create_broken(closed: str) -> StubRobot:
+    ClosingRobot(closed)
+    raise ZeroDivisionError
+
+
+class ClosingRobot(StubRobot):
+    """Writes a file when it is closed."""
+
+    def __init__(self, closed: str) -> None:
+        super().__init__(child=True)
+        self._closed = closed
+
+    def close(self) -> None:
+        with open(self._closed, "w") as stream:
+            stream.write("closed")
+
+
+def create_with_forks(closed: str) -> StubRobot:
+    """Fork a process as `multiprocessing` does, and end it by a signal at every reset."""
+    return ForkingRobot(closed)
+
+
+class ForkingRobot(ClosingRobot):
+    """As simulators do that keep a helper process for each scene."""
+
+    def reset(self, scenario_id: str, seed: int) -> Observation:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(600)
+            os._exit(0)
+        os.kill(pid, signal.SIGTERM)
+        _, status = os.waitpid(pid, 0)
+        if os.WTERMSIG(status) != signal.SIGTERM:
+            raise RunError(f"the forked process ended with {status}", code="fork")
+        return super().reset(scenario_id, seed)

@@ -19,7 +19,7 @@ from serving import HERE, PATIENCE_S, Barrier, Worker
 from stub_robot import START
 
 from robogate.errors import UsageError
-from robogate.worker import serve_cli
+from robogate.worker import serve
 from robogate.worker.wire import MSGPACK, dump, load
 
 pytest.importorskip("uvicorn", reason="the worker part is not installed")
@@ -36,7 +36,7 @@ def worker() -> Iterator[Worker]:
 def refuse(*arguments: str) -> str:
     """A request to serve that is refused before anything is served; return the message."""
     with pytest.raises(UsageError) as caught:
-        serve_cli.main(arguments)
+        serve.main(arguments)
     return caught.value.message
 
 
@@ -265,11 +265,90 @@ class TestEnd:
         _, errors = worker.process.communicate(timeout=10)
         assert worker.process.returncode == 1 and "tick: no answer within 0.5 s" in errors
 
-    def test_an_interrupt_ends_it_too(self, start: Callable[..., Worker]) -> None:
-        worker = start()
-        time.sleep(1.0)  # the ready line comes just before the signals are taken over
-        worker.process.send_signal(signal.SIGINT)
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            (signal.SIGINT,),
+            (signal.SIGTERM,),
+            (signal.SIGINT, signal.SIGTERM),  # one who waits, and one who is impatient
+            (signal.SIGINT,) * 4,
+        ],
+    )
+    def test_a_signal_right_after_the_ready_line(
+        self, numbers: tuple[int, ...], start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        for i in range(3):
+            closed = tmp_path / f"closed-{i}"
+            options = {"closed": str(closed)}
+            worker = start("stub_robot:ClosingRobot", options=options, folder=tmp_path)
+            for number in numbers:
+                worker.process.send_signal(number)
+            status, errors = worker.ended()
+            child = errors.split()
+            assert status == 0 and child[0] == "child" and len(child) == 2, errors
+            assert closed.read_text() == "closed" and not alive(int(child[1]))
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize(
+        ("how", "closes"),
+        [
+            ("plain", False),
+            ("swallow", True),
+            ("other", False),
+            pytest.param("native", False, marks=pytest.mark.slow),
+        ],
+    )
+    def test_a_signal_while_the_robot_is_built(
+        self, how: str, closes: bool, number: int, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        closed = tmp_path / "closed"
+        options = {"how": how, "closed": str(closed)}
+        worker = start("stub_robot:create_until", options=options, folder=tmp_path, ready=False)
+        assert worker.process.stderr is not None
+        child = int(worker.process.stderr.readline().split()[1])
+        assert worker.process.stderr.readline() == "building\n"
+        assert alive(child)
+        worker.process.send_signal(number)
+        status, errors = worker.ended()
+        assert status == 128 + number
+        assert errors.startswith("robogate serve: ") and errors.count("\n") == 1, errors
+        assert closed.exists() == closes and not alive(child)
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_while_a_library_is_imported(
+        self, number: int, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        (tmp_path / "numpy.py").write_text(
+            "import sys, time\n"
+            "print('importing', file=sys.stderr, flush=True)\n"
+            "try:\n    time.sleep(600)\n"
+            "except BaseException as exc:\n    raise ImportError('bad installation') from exc\n"
+        )
+        path = os.pathsep.join([str(tmp_path), str(HERE), os.environ.get("PYTHONPATH", "")])
+        worker = start(ready=False, PYTHONPATH=path)
+        assert worker.process.stderr is not None
+        assert worker.process.stderr.readline() == "importing\n"
+        worker.process.send_signal(number)
+        said = "robogate serve: asked to end before its robot was ready\n"
+        assert worker.ended() == (128 + number, said)
+
+    def test_a_signal_to_what_the_robot_has_forked(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        options = {"closed": str(tmp_path / "closed")}
+        worker = start("stub_robot:create_with_forks", options=options, folder=tmp_path)
+        for _ in range(20):
+            worker.begin()
         assert worker.end()[0] == 0
+
+    def test_a_factory_that_fails_leaves_no_child(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        options = {"closed": str(tmp_path / "closed")}
+        worker = start("stub_robot:create_broken", options=options, folder=tmp_path, ready=False)
+        status, errors = worker.ended()
+        assert status == 1 and "ZeroDivisionError" in errors
+        assert not alive(int(errors.split()[1]))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`robogate serve`: put a robot behind HTTP."""
+"""`robogate serve`: what is asked for, and the robot that is built from it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import importlib
 import json
 import os
-import sys
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from robogate.records.environment import Environment
 from robogate.worker.contracts import CONTRACTS, contract_of
 from robogate.worker.embodiments import EMBODIMENTS, embodiment_of
 from robogate.worker.http_app import Gate
-from robogate.worker.leaving import StartWatch, leave
+from robogate.worker.leaving import Ending, bounded
 from robogate.worker.lifeline import die_with
 from robogate.worker.memory import keep_freed_memory
 from robogate.worker.robot_api import RobotApi
@@ -34,11 +34,16 @@ send it as a bearer token. SIGTERM ends the worker and closes the robot.
 """
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the verb; it returns only where nothing was served.
+def serve(argv: Sequence[str], ending: Ending) -> None:
+    """Build a robot and serve it until the process is asked to end.
+
+    Args:
+        argv: Arguments of the verb.
+        ending: Says when that is.
 
     Raises:
         UsageError: The request cannot be carried out as written.
+        Terminated: The process was asked to end before the robot was ready.
     """
     args = _parser().parse_args(argv)
     if args.parent:
@@ -60,21 +65,36 @@ def main(argv: Sequence[str]) -> int:
             "secret that clients send as a bearer token, or bind 127.0.0.1",
             code="token",
         )
-    factory = _factory(args.factory)
-    options = _options(args.options)
-    _require_packages()
-    reserved = listen(args.host, args.port)
-    keep_freed_memory()
-    start = StartWatch(limits.start_s, "building the environment")
-    environment = _build(factory, args.factory, options)
-    start.done()
-    gate = Gate(token, loopback, limits.max_body, limits.client_s)
+    ending.watch(limits.close_s)
+    environment, reserved = _prepare(args, limits, ending)
     try:
+        ending.check()
         api = RobotApi(environment, contract, embodiment, _about(environment))
+        gate = Gate(token, loopback, limits.max_body, limits.client_s)
         server = Server(environment, api, contract, reserved, gate, limits)
     except BaseException:
         environment.close()
         raise
+    server.run(_announcement(api.name, contract.name, args.ready_fd), ending)
+
+
+def _prepare(
+    args: argparse.Namespace, limits: ServeLimits, ending: Ending
+) -> tuple[Environment, socket.socket]:
+    """Build the robot and reserve the address; what can be refused is refused before."""
+    with ending.interruptible():
+        factory = _factory(args.factory)
+        options = _options(args.options)
+        _require_packages()
+        reserved = listen(args.host, args.port)
+        keep_freed_memory()
+        with bounded(limits.start_s, "building the environment"):
+            environment = _build(factory, args.factory, options)
+    return environment, reserved
+
+
+def _announcement(name: str, contract: str, ready_fd: int | None) -> Callable[[str, int], None]:
+    """What says that the robot can be reached."""
 
     def ready(host: str, port: int) -> None:
         line = json.dumps(
@@ -83,18 +103,17 @@ def main(argv: Sequence[str]) -> int:
                 "host": host,
                 "port": port,
                 "pid": os.getpid(),
-                "name": api.name,
-                "contract": contract.name,
+                "name": name,
+                "contract": contract,
                 "protocol_version": 1,
             }
         )
         print(line, flush=True)
-        if args.ready_fd is not None:
-            os.write(args.ready_fd, f"{line}\n".encode())
-            os.close(args.ready_fd)
+        if ready_fd is not None:
+            os.write(ready_fd, f"{line}\n".encode())
+            os.close(ready_fd)
 
-    server.run(ready)
-    leave(0)
+    return ready
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -208,7 +227,3 @@ def _about(environment: Environment) -> dict[str, Any]:
         return dict(encode(world_of(environment.contract())))
     except StrictError as exc:
         raise UsageError(f"the robot states a contract that does not hold: {exc.message}") from exc
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -22,7 +22,7 @@ from robogate.worker.contracts import Contract
 from robogate.worker.http_app import Gate, build_app
 from robogate.worker.http_protocol import timed_protocol
 from robogate.worker.jobs import Jobs
-from robogate.worker.leaving import asked_to_end, force_end
+from robogate.worker.leaving import Ending, force_end
 from robogate.worker.robot_api import RobotApi
 
 TOKEN_VARIABLE = "HARNESS_WORKER_TOKEN"
@@ -144,26 +144,27 @@ class Server:
         )
         self._thread = threading.Thread(target=self._serve, name="robogate-http", daemon=True)
 
-    def run(self, ready: Callable[[str, int], None]) -> None:
+    def run(self, ready: Callable[[str, int], None], ending: Ending) -> None:
         """Serve until the process is asked to end, then close the environment.
 
         Args:
             ready: Called with address and port once requests are accepted.
+            ending: Says when the process is asked to end.
         """
-        with asked_to_end(self._jobs.stop, self._limits.close_s):
+        try:
             self._thread.start()
             while not self._server.started:
                 if not self._thread.is_alive():
                     raise RuntimeError("the HTTP server did not start; the log says why")
                 time.sleep(0.005)
             threading.Thread(target=self._watch, name="robogate-watch", daemon=True).start()
+            ending.serving(self._jobs.stop)
             ready(*self._socket.getsockname()[:2])
-            try:
-                self._jobs.run()
-            finally:
-                self._server.should_exit = True
-                self._environment.close()
-                self._thread.join(self._limits.close_s)
+            self._jobs.run()
+        finally:
+            self._server.should_exit = True
+            self._environment.close()
+            self._thread.join(self._limits.close_s)
 
     def _serve(self) -> None:
         loop = asyncio.new_event_loop()
