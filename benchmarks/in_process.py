@@ -132,7 +132,7 @@ def go(work: Subject, folder: Path, clock: Clock, media: bool) -> None:
     adapter = measure_adapter(frozen.adapter, adapter_entry(frozen.adapter.kind).modules)
     setup = RunSetup(
         frozen=frozen,
-        registration=registration_of(frozen, adapter, policy.source),
+        registration=registration_of(frozen, adapter, policy.source, policy.server),
         identity=None,
         policy=policy,
         make_environment=make_environment,

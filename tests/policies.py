@@ -176,6 +176,38 @@ class ResidentSession:
         self.closed = True
 
 
+class Seeded(Still):
+    """Behaves: draws from the seed of its episode alone."""
+
+    def reset(self, instruction: str, seed: int | None = None) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def act(self, observation: Any) -> Any:
+        return self.generator.uniform(-0.2, 0.2, 7)
+
+
+class SeededResident:
+    """Behaves: the same, with one instance for all."""
+
+    def open_session(self, instruction: str, seed: int) -> SeededSession:
+        return SeededSession(seed)
+
+
+class SeededSession:
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def infer(self, observation: Any) -> Any:
+        return self.generator.uniform(-0.2, 0.2, 7)
+
+
+class Weighted(Resident):
+    """Behaves: reads its weights from its checkpoint."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        super().__init__(float(checkpoint.read_text()))
+
+
 class NoAct:
     def reset(self, instruction: str) -> None:
         pass

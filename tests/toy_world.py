@@ -21,7 +21,7 @@ from robogate.records.benches import bench_rules
 from robogate.records.contract import FrozenContract, freeze
 from robogate.records.environment import Registration
 from robogate.records.observation import PolicyObservation
-from robogate.records.policy import Privileged, Stop
+from robogate.records.policy import PolicyEpisode, Privileged, Stop
 from robogate.records.result import Episode
 from robogate.scenes.manifest import Manifest, generate, manifest_text
 from robogate.scenes.pnp_config import PnpBench
@@ -53,7 +53,15 @@ class World:
     def registration(self) -> Registration:
         adapter = self.frozen.adapter
         return Registration(
-            self.frozen.sha256, adapter.kind, adapter.version, "f" * 64, None, None, None, None
+            self.frozen.sha256,
+            adapter.kind,
+            adapter.version,
+            "f" * 64,
+            None,
+            None,
+            None,
+            None,
+            None,
         )
 
     @property
@@ -168,8 +176,8 @@ class Policy:
     def identity(self) -> Mapping[str, Any]:
         return {}
 
-    def open_session(self, instruction: str) -> Any:
-        self.instructions.append(instruction)
+    def open_session(self, episode: PolicyEpisode) -> Any:
+        self.instructions.append(episode.instruction)
         return Session(self)
 
     def close(self) -> None:
@@ -202,7 +210,7 @@ class ToyOracle:
     def identity(self) -> Mapping[str, Any]:
         return {}
 
-    def open_session(self, instruction: str) -> Any:
+    def open_session(self, episode: PolicyEpisode) -> Any:
         return ToyOracleSession(self._chunk)
 
     def close(self) -> None:

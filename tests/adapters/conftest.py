@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robogate.contract.schema import Adapter, PythonAdapter
+from robogate.contract.adapter_schema import PythonAdapter
+from robogate.contract.schema import Adapter
 from robogate.contract.strict import decode
 from robogate.records.observation import PolicyObservation
 from robogate.scenes.pnp_config import PnpBench
@@ -49,9 +50,16 @@ def control() -> Callable[[str], Adapter]:
 def python_adapter() -> Callable[..., PythonAdapter]:
     """Makes the record of ``adapter=python`` from a target and options."""
 
-    def make(target: str, **options: Any) -> PythonAdapter:
+    def make(target: str, *, seeding: str = "none", **options: Any) -> PythonAdapter:
         common = vars(_adapter("python", "policy"))
-        return PythonAdapter(**common, target=target, options=options)
+        return PythonAdapter(
+            **common,
+            warmup_timeout_s=60.0,
+            seeding=seeding,
+            batch_invariant=False,
+            target=target,
+            options=options,
+        )
 
     return make
 

@@ -15,7 +15,7 @@ import pytest
 from robogate.adapters.registry import load_policy
 from robogate.contract.layout import checkout_root
 from robogate.records.observation import PolicyObservation
-from robogate.records.policy import PolicySession
+from robogate.records.policy import PolicyEpisode, PolicySession
 from robogate.scenes.pnp_config import PnpBench
 
 ROOT = checkout_root() or Path()
@@ -44,7 +44,7 @@ def test_the_fifteen_lines_of_the_documentation_are_a_policy(
     assert block is not None
     (folder / "my_policy.py").write_text(block[1])
     policy = load_policy(python_adapter("my_policy:MyPolicy", speed=0.3), bench)
-    session = policy.open_session("do it")
+    session = policy.open_session(PolicyEpisode("do it", 7))
     assert isinstance(session, PolicySession)
     (action,) = session.infer(observe())  # type: ignore[misc]
     assert action.tolist() == [0.0, 0.0, -0.3, 0.0, 0.0, 0.0, -1.0]
@@ -60,7 +60,7 @@ def test_the_example_reaches_its_waypoints_in_order(
 ) -> None:
     shutil.copy(ROOT / "examples" / "scripted_policy.py", folder / "copied_example.py")
     target = python_adapter("copied_example:BlindPick", x=place[0], y=place[1])
-    session = load_policy(target, bench).open_session("do it")
+    session = load_policy(target, bench).open_session(PolicyEpisode("do it", 7))
     assert isinstance(session, PolicySession)
     hand, closed_at, opened_at = np.array([0.307, 0.0, 0.494]), None, None
     for step in range(steps):

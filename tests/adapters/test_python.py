@@ -3,17 +3,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from robogate.adapters.loaded import LoadedPolicy
-from robogate.adapters.python import as_chunk
+from robogate.adapters.python import as_reply
 from robogate.adapters.registry import load_policy
 from robogate.errors import EpisodeError, RunError
+from robogate.records.location import PolicyLocation
 from robogate.records.observation import PolicyObservation
-from robogate.records.policy import PolicySession, Stop
+from robogate.records.policy import PolicyEpisode, PolicySession, Reply, Stop
 from robogate.scenes.pnp_config import PnpBench
 
 Observe = Callable[..., PolicyObservation]
@@ -29,7 +30,7 @@ def load(samples: str, python_adapter: Callable[..., Any], bench: PnpBench) -> L
 
 
 def session(policy: LoadedPolicy) -> PolicySession:
-    opened = policy.open_session("do it")
+    opened = policy.open_session(PolicyEpisode("do it", 7))
     assert isinstance(opened, PolicySession)
     return opened
 
@@ -67,10 +68,10 @@ def test_a_resident_class_loads_once_and_opens_sessions(
     assert rows(first.infer(observe()))[0][0] == 0.02
     assert rows(first.infer(observe(1)))[0][0] == 0.04
     assert rows(second.infer(observe()))[0][0] == 0.02
-    owner = first._owner.owner  # type: ignore[attr-defined]
+    owner = first.owner.owner  # type: ignore[attr-defined]
     assert (owner.sessions, owner.closed) == (2, 0)
     first.close()
-    assert first._owner.closed and not second._owner.closed  # type: ignore[attr-defined]
+    assert first.owner.closed and not second.owner.closed  # type: ignore[attr-defined]
     policy.close()
     policy.close()
     assert owner.closed == 1
@@ -120,25 +121,25 @@ def test_what_is_no_array_of_numbers_is_an_error(
 )
 def test_other_types_and_shapes_are_errors(value: Any, code: str) -> None:
     with pytest.raises(EpisodeError) as caught:
-        as_chunk(value)
+        as_reply(value)
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize("value", [[], np.zeros((0, 7)), np.zeros((3, 0))])
 def test_an_empty_chunk_stays_empty_for_the_action_check(value: Any) -> None:
-    assert as_chunk(value) == []
+    assert as_reply(value) == []
 
 
 def test_numbers_of_any_kind_become_float64_and_nothing_else_changes() -> None:
-    (row,) = as_chunk(np.array([1, 0, -1, 0, 0, 0, 1], np.int32))  # type: ignore[misc]
+    (row,) = as_reply(np.array([1, 0, -1, 0, 0, 0, 1], np.int32))  # type: ignore[misc]
     assert row.dtype == np.float64 and row.tolist() == [1, 0, -1, 0, 0, 0, 1]
-    (row,) = as_chunk(np.array([np.nan, 2.0], np.float32))  # type: ignore[misc]
+    (row,) = as_reply(np.array([np.nan, 2.0], np.float32))  # type: ignore[misc]
     assert np.isnan(row[0]) and row[1] == 2.0
 
 
 def test_a_reply_is_not_shared_with_the_policy() -> None:
     value = np.zeros(7)
-    (row,) = as_chunk(value)  # type: ignore[misc]
+    (row,) = as_reply(value)  # type: ignore[misc]
     value[0] = 1.0
     assert row[0] == 0.0
 
@@ -151,7 +152,7 @@ def test_what_a_policy_raises_passes_through(load: Load, observe: Observe) -> No
 def test_raising_at_the_start_of_an_episode_is_that_episodes_error(load: Load) -> None:
     policy = load("RaisesOnReset")
     with pytest.raises(EpisodeError) as caught:
-        policy.open_session("do it")
+        policy.open_session(PolicyEpisode("do it", 7))
     assert caught.value.code == "inference_exception"
     assert caught.value.message.endswith(
         "raised ValueError: cannot begin at the start of the episode"
@@ -272,3 +273,39 @@ def test_running_changes_nothing(load: Load, samples: str, observe: Observe) -> 
     session(policy).infer(observe())
     session(policy).infer(observe())
     policy.require_unchanged()
+
+
+def test_a_seeded_class_gets_the_episodes_seed(
+    samples: str, python_adapter: Callable[..., Any], bench: PnpBench, observe: Observe
+) -> None:
+    see = observe()
+    for name in ("Seeded", "SeededResident"):
+        adapter = python_adapter(f"{samples}:{name}", seeding="per_episode")
+        policy = load_policy(adapter, bench)
+        drawn = [
+            rows(cast(PolicySession, policy.open_session(PolicyEpisode("do it", seed))).infer(see))
+            for seed in (7, 7, 8)
+        ]
+        assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_checkpoint_is_handed_over_and_never_twice(
+    samples: str, python_adapter: Callable[..., Any], bench: PnpBench, tmp_path: Path
+) -> None:
+    place = PolicyLocation(checkpoint=tmp_path / "weights")
+    (tmp_path / "weights").write_bytes(b"0.25")
+    policy = load_policy(python_adapter(f"{samples}:Weighted"), bench, place)
+    assert policy.policy.resident.scale == 0.25  # type: ignore[union-attr]
+    twice = python_adapter(f"{samples}:Weighted", checkpoint="elsewhere")
+    assert "gets its checkpoint twice" in failure(lambda: load_policy(twice, bench, place))
+    assert "raised TypeError" in failure(
+        lambda: load_policy(python_adapter(f"{samples}:Still"), bench, place)
+    )
+
+
+def test_a_reply_keeps_what_it_says_of_its_backend() -> None:
+    reply = as_reply(Reply(np.zeros((2, 7), np.float32), "do it", 1))
+    assert isinstance(reply, Reply)
+    assert (reply.prompt, reply.backend_calls, len(reply.chunk)) == ("do it", 1, 2)
+    with pytest.raises(EpisodeError):
+        as_reply(Reply("forward", "do it", 1))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from robogate.adapters.registry import adapter_entry, load_policy
 from robogate.contract.identity.harness import PACKAGE, harness_files
 from robogate.contract.schema import Adapter
 from robogate.errors import ConfigError
-from robogate.records.policy import PrivilegedSession
+from robogate.records.policy import PolicyEpisode, PrivilegedSession
 from robogate.scenes.pnp_config import PnpBench
 
 Control = Callable[[str], Adapter]
@@ -76,7 +76,7 @@ def test_a_control_loads_and_says_what_it_sees(
 ) -> None:
     policy = load_policy(control(kind), bench)
     assert policy.privileged is privileged
-    session: Any = policy.open_session("do it")
+    session: Any = policy.open_session(PolicyEpisode("do it", 7))
     assert isinstance(session, PrivilegedSession) is privileged
     identity = policy.identity()
     assert identity["adapter"]["kind"] == kind

@@ -10,6 +10,7 @@ from robogate.adapters.registry import load_policy
 from robogate.adapters.zero import still_action
 from robogate.contract.schema import ActionSpace, Bench
 from robogate.errors import ConfigError
+from robogate.records.policy import PolicyEpisode
 from robogate.scenes.pnp_config import PnpBench
 
 
@@ -27,7 +28,7 @@ def absolute(bench: PnpBench, command: tuple[float, ...]) -> AbsoluteBench:
 def test_relative_commands_are_all_zero(
     bench: PnpBench, control: Callable[[str], Any], observe: Callable[..., Any]
 ) -> None:
-    session: Any = load_policy(control("zero"), bench).open_session("do it")
+    session: Any = load_policy(control("zero"), bench).open_session(PolicyEpisode("do it", 7))
     for step in range(3):
         (action,) = session.infer(observe(step))
         assert action.tolist() == [0.0] * 7

@@ -9,6 +9,7 @@ from robogate.config import bind as module
 from robogate.config.compose import compose
 from robogate.contract.layout import manifests_dir
 from robogate.errors import ConfigError
+from robogate.records.location import PolicyLocation
 
 PYTHON = ("adapter=python", "adapter.target=m:C")
 
@@ -119,35 +120,57 @@ def checkpoint(tmp_path):
 
 
 def test_a_checkpoints_content_is_hashed_and_its_path_is_not(checkpoint, tmp_path):
-    point = one(*PYTHON, f"runtime.checkpoint={checkpoint}")
+    point = one(*PYTHON, f"adapter.checkpoint={checkpoint}")
     moved = shutil.copytree(checkpoint, tmp_path / "elsewhere")
-    assert one(*PYTHON, f"runtime.checkpoint={moved}").frozen.sha256 == point.frozen.sha256
+    assert one(*PYTHON, f"adapter.checkpoint={moved}").frozen.sha256 == point.frozen.sha256
     assert point.checkpoint is not None
     assert point.frozen.adapter.checkpoint_sha256 == point.checkpoint.sha256
     assert one(*PYTHON).frozen.sha256 != point.frozen.sha256
     assert one(*PYTHON).checkpoint is None
     (moved / "weights.bin").write_bytes(b"1235")
-    assert one(*PYTHON, f"runtime.checkpoint={moved}").frozen.sha256 != point.frozen.sha256
+    assert one(*PYTHON, f"adapter.checkpoint={moved}").frozen.sha256 != point.frozen.sha256
 
 
 def test_a_stated_checkpoint_digest_has_to_be_the_files(checkpoint):
     stated = "b" * 64
     text = message(
-        *PYTHON, f"runtime.checkpoint={checkpoint}", f"adapter.checkpoint_sha256={stated}"
+        *PYTHON, f"adapter.checkpoint={checkpoint}", f"adapter.checkpoint_sha256={stated}"
     )
     assert text.startswith(f"adapter.checkpoint_sha256: {checkpoint} has ")
     assert f"the configuration expects {stated}" in text
 
 
 def test_a_control_has_no_checkpoint(checkpoint):
-    assert message("adapter=zero", f"runtime.checkpoint={checkpoint}") == (
-        "runtime.checkpoint: the control 'zero' has no checkpoint"
+    assert message("adapter=zero", f"adapter.checkpoint={checkpoint}").startswith(
+        "adapter.checkpoint: unknown key; "
+    )
+
+
+def test_a_digest_without_files_is_refused():
+    assert message(*PYTHON, f"adapter.checkpoint_sha256={'b' * 64}") == (
+        "adapter.checkpoint_sha256: is stated, and there are no files to compare it with;"
+        " give adapter.checkpoint=PATH"
+    )
+
+
+def test_the_path_stands_in_the_location_alone(checkpoint, monkeypatch):
+    monkeypatch.chdir(checkpoint.parent)
+    point = one(*PYTHON, "adapter.checkpoint=model")
+    assert point.location == PolicyLocation(checkpoint=checkpoint)
+    assert "checkpoint" not in point.frozen.document["adapter"]
+    assert str(checkpoint) not in json.dumps(point.frozen.document)
+    assert one(*PYTHON).location == PolicyLocation()
+
+
+def test_the_old_key_says_where_it_went(checkpoint):
+    assert message(*PYTHON, f"runtime.checkpoint={checkpoint}") == (
+        "'runtime.checkpoint': this is adapter.checkpoint now; write adapter.checkpoint=…"
     )
 
 
 def test_an_empty_checkpoint_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
-    assert "holds no file" in message(*PYTHON, f"runtime.checkpoint={tmp_path / 'empty'}")
-    assert message(*PYTHON, f"runtime.checkpoint={tmp_path / 'none'}").startswith(
-        "runtime.checkpoint: no such file or folder: "
+    assert "holds no file" in message(*PYTHON, f"adapter.checkpoint={tmp_path / 'empty'}")
+    assert message(*PYTHON, f"adapter.checkpoint={tmp_path / 'none'}").startswith(
+        "adapter.checkpoint: no such file or folder: "
     )

@@ -15,7 +15,6 @@ GOOD = Runtime(
     wandb="off",
     resume=None,
     qualification=None,
-    checkpoint=None,
     env=EnvironmentPlace(None, None),
     deadlines=Deadlines(1.0, 1.0, 1.0),
 )
@@ -36,7 +35,6 @@ def test_good():
         ),
         ({"resume": "no/such"}, "runtime.resume: no such folder: 'no/such'"),
         ({"qualification": "no/such"}, "runtime.qualification: no such folder: 'no/such'"),
-        ({"checkpoint": "no/such"}, "runtime.checkpoint: no such file or folder: 'no/such'"),
         (
             {"resume": ".", "output_dir": "x"},
             "runtime.output_dir: a resumed run keeps its folder; give runtime.resume alone",

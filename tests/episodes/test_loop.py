@@ -26,7 +26,7 @@ from robogate.records.digests import (
 )
 from robogate.records.episode_hash import episode_sha256, semantic_sha256
 from robogate.records.observation import PolicyObservation
-from robogate.records.policy import Stop
+from robogate.records.policy import PolicyEpisode, Stop
 from robogate.records.result import Episode
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def test_a_session_that_cannot_be_opened_or_closed(world: World, tmp_path: Path)
     class Closed:
         privileged = False
 
-        def open_session(self, instruction: str) -> Any:
+        def open_session(self, episode: PolicyEpisode) -> Any:
             raise ConnectionError("refused")
 
     episodes = run(world, tmp_path / "a", Closed())
@@ -264,7 +264,7 @@ def test_a_session_that_cannot_be_opened_or_closed(world: World, tmp_path: Path)
     class Sticky:
         privileged = False
 
-        def open_session(self, instruction: str) -> Any:
+        def open_session(self, episode: PolicyEpisode) -> Any:
             return self
 
         def infer(self, observation: Any) -> Any:

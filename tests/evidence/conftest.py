@@ -267,7 +267,7 @@ class Builder:
                 observations=len(trace),
                 chain=trace_chain(trace, frozen.harness_sha256, scenario.id),
                 registration_sha256=registration_sha256(
-                    registration_of(frozen, identity.adapter, identity.policy)
+                    registration_of(frozen, identity.adapter, identity.policy, identity.server)
                 ),
             )
         outcome = {"step_limit": "failure", "policy_stop": "failure"}.get(ending, ending)

@@ -227,7 +227,7 @@ def test_a_board_holds_other_things_that_are_no_bundles(material, tmp_path):
         ),
         (
             {"model": "pi", "revision": "r1"},
-            r"adapter\.checkpoint_sha256: is null: undeclared.*runtime\.checkpoint=PATH",
+            r"adapter\.checkpoint_sha256: is null: undeclared.*adapter\.checkpoint=PATH",
         ),
         ({"checkpoint": CHECKPOINT}, r"adapter\.model: is null.*adapter\.revision: is null"),
         (

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robogate.contract.adapter_schema import PythonAdapter
 from robogate.contract.identity import (
     AdapterIdentity,
     CheckpointIdentity,
@@ -21,7 +22,6 @@ from robogate.contract.identity import (
     PolicyIdentity,
     assemble_identity,
 )
-from robogate.contract.schema import PythonAdapter
 from robogate.evidence.keys import create_keys, load_private_key, load_public_key
 from robogate.evidence.promotion import promote
 from robogate.evidence.qualification_bundle import write_qualification
@@ -79,6 +79,9 @@ class PolicySpec(synthetic.Spec):  # type: ignore[misc, name-defined]
             model=model,
             revision=revision,
             checkpoint_sha256=checkpoint,
+            warmup_timeout_s=60.0,
+            seeding="none",
+            batch_invariant=False,
             target=self.target,
             options=self.options,
         )

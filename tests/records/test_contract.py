@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from robogate.contract.adapter_schema import PythonAdapter
 from robogate.contract.canonical import canonical_bytes, loads_strict, sha256_json
 from robogate.contract.schema import (
     ActionSpace,
@@ -14,7 +15,6 @@ from robogate.contract.schema import (
     Assets,
     Bench,
     Budget,
-    PythonAdapter,
     Renderer,
     Timing,
     Track,
@@ -48,6 +48,9 @@ TRACK = Track("t", "still", "stand", "t.json", "b" * 64, 3)
 ADAPTER = Adapter("zero", "1", ("still",), "control", "deterministic", "none", 1, None, None, None)
 PYTHON = PythonAdapter(
     **{**vars(ADAPTER), "kind": "python", "role": "policy"},
+    warmup_timeout_s=60.0,
+    seeding="none",
+    batch_invariant=False,
     target="module:Class",
     options={"gain": 0.5, "name": "x", "on": True, "n": 3},
 )

@@ -136,6 +136,7 @@ def test_registration_hash_covers_every_field():
         "revision": None,
         "checkpoint_sha256": None,
         "policy_sha256": None,
+        "server_sha256": None,
     }
     hashes = {registration_sha256(Registration(**{**fields, k: "other"})) for k in fields}
     assert len(hashes) == len(fields)

@@ -23,7 +23,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any, Any]
     """A point with a checkpoint at a relative path, its policy, and what was measured of it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.pt").write_bytes(b"weights")
-    (point,) = compose(["adapter=python", "adapter.target=a:B", "runtime.checkpoint=model.pt"])
+    (point,) = compose(["adapter=python", "adapter.target=a:B", "adapter.checkpoint=model.pt"])
     modules = adapter_entry("python").modules
     before = SimpleNamespace(
         harness=measure_harness(point.frozen.bench),

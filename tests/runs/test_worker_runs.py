@@ -49,7 +49,7 @@ def run(point: Point, folder: Path, count: int, **where: str | None) -> list[Epi
     journal = create_journal(folder / "journal.jsonl", header)
     setup = RunSetup(
         frozen=point.frozen,
-        registration=registration_of(point.frozen, policy.adapter, policy.source),
+        registration=registration_of(point.frozen, policy.adapter, policy.source, policy.server),
         identity=None,
         policy=policy,
         make_environment=place.create,

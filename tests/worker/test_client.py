@@ -30,7 +30,7 @@ from robogate.worker.world import World
 
 pytest.importorskip("uvicorn", reason="the worker part is not installed")
 
-REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None)
+REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None, None)
 QUICK = Deadlines(start=30.0, reset=10.0, step=10.0, close=5.0)
 STILL = np.zeros(7)
 

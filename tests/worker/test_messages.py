@@ -53,7 +53,7 @@ def through_buffers(message: Any, packed: BufferCodec) -> tuple[Any, BufferCodec
     return json.loads(json.dumps(message)), BufferCodec(memoryview(data))
 
 
-REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, "r1", None, None)
+REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, "r1", None, None, None)
 ACTION = np.array([0.1, -0.2, 1e-300, -0.0, 1.0, np.pi, -1.0])
 ALL: list[Call] = [
     Describe(), Identity(), Register(REGISTRATION), Reset("00_x", 7), Step("e", 3, ACTION),

@@ -20,7 +20,7 @@ from robogate.records.environment import Environment, Registration
 from robogate.records.observation import Observation
 from robogate.worker.pipe import ChildEnvironment, Deadlines
 
-REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None)
+REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None, None)
 QUICK = Deadlines(start=30.0, reset=10.0, step=10.0, close=2.0)
 STILL = np.zeros(7)
 

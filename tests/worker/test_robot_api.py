@@ -23,6 +23,7 @@ IDENTITY = {
     "contract_sha256": "a" * 64, "adapter": "zero", "adapter_version": "1",
     "adapter_sha256": "b" * 64, "model": None, "revision": None, "checkpoint_sha256": None,
     "policy_sha256": None,
+    "server_sha256": None,
 }  # fmt: skip
 
 

@@ -10,9 +10,16 @@ from robogate.contract.identity.records import (
     AdapterIdentity,
     CheckpointIdentity,
     PolicyIdentity,
+    ServerIdentity,
 )
 from robogate.contract.strict import encode
-from robogate.records.policy import Policy, PolicySession, PrivilegedPolicy, PrivilegedSession
+from robogate.records.policy import (
+    Policy,
+    PolicyEpisode,
+    PolicySession,
+    PrivilegedPolicy,
+    PrivilegedSession,
+)
 
 
 def _nothing_imported() -> None:
@@ -29,10 +36,13 @@ class LoadedPolicy:
             never ranked.
         adapter: Identity of the adapter's own code.
         source: Identity of the imported policy source; None for a built-in control.
-        checkpoint: Identity of the checkpoint; None where there is none.
+        checkpoint: Identity of the checkpoint as the adapter knows it, where a server declares it
+            or a helper beside the server measured it; None where there is none, and where it is a
+            local file, which the run measures itself.
         require_unchanged: Measures the imported source again and raises `RunError`
             ``policy_source_changed`` where it differs from what was loaded. To be called after
             the last episode, before a result is written.
+        server: Identity of the policy server; None where the policy is in this process.
     """
 
     policy: Policy | PrivilegedPolicy
@@ -41,18 +51,20 @@ class LoadedPolicy:
     source: PolicyIdentity | None
     checkpoint: CheckpointIdentity | None
     require_unchanged: Callable[[], None] = _nothing_imported
+    server: ServerIdentity | None = None
 
     def identity(self) -> dict[str, Any]:
-        """All parts as plain JSON values: ``adapter``, ``policy``, ``checkpoint``."""
+        """All parts as plain JSON values: ``adapter``, ``policy``, ``checkpoint``, ``server``."""
         return {
             "adapter": encode(self.adapter),
             "policy": encode(self.source),
             "checkpoint": encode(self.checkpoint),
+            "server": encode(self.server),
         }
 
-    def open_session(self, instruction: str) -> PolicySession | PrivilegedSession:
+    def open_session(self, episode: PolicyEpisode) -> PolicySession | PrivilegedSession:
         """Begin an episode; nothing is shared with any other."""
-        return self.policy.open_session(instruction)
+        return self.policy.open_session(episode)
 
     def close(self) -> None:
         """Release the model; may be called twice."""

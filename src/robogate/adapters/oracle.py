@@ -16,7 +16,8 @@ from robogate.adapters.pnp_oracle import PnpOracleSession
 from robogate.contract.identity.harness import measure_adapter
 from robogate.contract.schema import Adapter, Bench
 from robogate.errors import ConfigError
-from robogate.records.policy import PrivilegedSession
+from robogate.records.location import PolicyLocation
+from robogate.records.policy import PolicyEpisode, PrivilegedSession
 from robogate.scenes.dual_arm_config import DualArmBench
 from robogate.scenes.pnp_config import PnpBench
 
@@ -49,7 +50,7 @@ class OraclePolicy:
         """No source is imported."""
         return {}
 
-    def open_session(self, instruction: str) -> PrivilegedSession:
+    def open_session(self, episode: PolicyEpisode) -> PrivilegedSession:
         """Begin an episode."""
         return self._make()
 
@@ -57,8 +58,10 @@ class OraclePolicy:
         """Nothing to release."""
 
 
-def load(adapter: Adapter, bench: Bench, modules: tuple[str, ...]) -> LoadedPolicy:
-    """Load the control."""
+def load(
+    adapter: Adapter, bench: Bench, modules: tuple[str, ...], location: PolicyLocation
+) -> LoadedPolicy:
+    """Load the control, which is found nowhere else."""
     return LoadedPolicy(
         policy=OraclePolicy(bench),
         privileged=True,

@@ -1,11 +1,16 @@
 """``adapter=python``: a policy class of the user's, in this process.
 
-``adapter.target=module:Class`` names it, ``adapter.options`` are its keyword arguments. Two forms:
+``adapter.target=module:Class`` names it, ``adapter.options`` are its keyword arguments, and so is
+``checkpoint``, a path, where ``adapter.checkpoint`` is given. Two forms:
 
 * ``reset(instruction)`` and ``act(observation)``: every episode gets an instance of its own, so no
   state can pass from one to the next.
 * ``open_session(instruction)``: one instance loads a heavy model once; what it returns has
   ``infer(observation)`` and lives for one episode. Keeping sessions apart is then the class's duty.
+  It may have ``warm_up(observation)``, which is called before the first reset, and
+  ``infer_batch(requests)``, which answers several sessions at once.
+
+With ``adapter.seeding=per_episode`` both ``reset`` and ``open_session`` get ``seed`` besides.
 """
 
 from __future__ import annotations
@@ -14,34 +19,44 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robogate.adapters.loaded import LoadedPolicy
+from robogate.contract.adapter_schema import PythonAdapter
 from robogate.contract.identity.harness import measure_adapter
 from robogate.contract.identity.policy import PolicySource, measure_policy, require_unchanged
-from robogate.contract.schema import Adapter, Bench, PythonAdapter
+from robogate.contract.schema import Adapter, Bench
 from robogate.contract.strict import encode
 from robogate.errors import EpisodeError, RunError
+from robogate.records.location import PolicyLocation
 from robogate.records.observation import PolicyObservation
-from robogate.records.policy import Chunk, Stop
+from robogate.records.policy import Chunk, PolicyEpisode, Reply, Stop
 
 
-def as_chunk(value: Any) -> Chunk | Stop:
+def as_reply(value: Any) -> Chunk | Stop | Reply:
     """Turn what a policy returned into a chunk of actions.
 
     Only the type is settled here: dimension, finiteness and range are checked where every policy's
     actions are.
 
     Args:
-        value: `Stop`, or anything numpy reads as numbers of shape (n,) or (chunk, n).
+        value: `Stop`, or anything numpy reads as numbers of shape (n,) or (chunk, n), or a `Reply`
+            whose chunk is that.
 
     Raises:
         EpisodeError: ``action_type`` or ``action_shape``.
     """
     if isinstance(value, Stop):
         return value
+    if isinstance(value, Reply):
+        return replace(value, chunk=_chunk(value.chunk))
+    return _chunk(value)
+
+
+def _chunk(value: Any) -> Chunk:
     if isinstance(value, np.ma.MaskedArray):
         message = "policy returned a masked array: a masked value is no number"
         raise EpisodeError(message, code="action_type")
@@ -70,17 +85,17 @@ class PythonSession:
     """One episode of a user's policy."""
 
     def __init__(self, infer: Callable[[PolicyObservation], Any], owner: Any) -> None:
-        """Bind the function that acts and the object to close."""
+        """Bind the function that acts and the object that it belongs to."""
         self._infer = infer
-        self._owner = owner
+        self.owner = owner
 
-    def infer(self, observation: PolicyObservation) -> Chunk | Stop:
+    def infer(self, observation: PolicyObservation) -> Chunk | Stop | Reply:
         """Ask the policy; what it raises passes through."""
-        return as_chunk(self._infer(observation))
+        return as_reply(self._infer(observation))
 
     def close(self) -> None:
         """Tell the object, where it wants to know."""
-        close = getattr(self._owner, "close", None)
+        close = getattr(self.owner, "close", None)
         if close is not None:
             close()
 
@@ -88,22 +103,31 @@ class PythonSession:
 class PythonPolicy:
     """A user's class, loaded."""
 
-    def __init__(self, cls: Callable[..., Any], options: Mapping[str, Any], target: str) -> None:
+    def __init__(
+        self, cls: Callable[..., Any], options: Mapping[str, Any], target: str, seeded: bool
+    ) -> None:
         """Make the first instance: what fails in a constructor fails before the first reset.
+
+        Args:
+            cls: The class.
+            options: Its keyword arguments.
+            target: Its name, for messages.
+            seeded: Whether it gets the seed of each episode.
 
         Raises:
             RunError: ``load``.
         """
         self._make: Callable[[], Any] = lambda: cls(**options)
         self._target = target
+        self._seeded = seeded
         self._source: PolicySource | None = None
         try:
             first = self._make()
         except (Exception, SystemExit) as exc:
             raise _load_error(target, f"raised {_phrase(exc)} on loading") from exc
-        self._resident = first if callable(getattr(first, "open_session", None)) else None
-        self._spare = [first] if self._resident is None else []
-        missing = [] if self._resident is not None else _missing(first, ("reset", "act"))
+        self.resident = first if callable(getattr(first, "open_session", None)) else None
+        self._spare = [first] if self.resident is None else []
+        missing = [] if self.resident is not None else _missing(first, ("reset", "act"))
         if missing:
             raise _load_error(
                 target,
@@ -119,18 +143,19 @@ class PythonPolicy:
         """Identity of the imported source."""
         return {} if self._source is None else dict(encode(self._source.identity))
 
-    def open_session(self, instruction: str) -> PythonSession:
+    def open_session(self, episode: PolicyEpisode) -> PythonSession:
         """Begin an episode with an instance, or a session of the instance, of its own.
 
         Raises:
             EpisodeError: ``inference_exception``: the class raised.
         """
+        seed = {"seed": episode.seed} if self._seeded else {}
         try:
-            if self._resident is not None:
-                session = self._resident.open_session(instruction)
+            if self.resident is not None:
+                session = self.resident.open_session(episode.instruction, **seed)
                 return PythonSession(session.infer, session)
             instance = self._spare.pop() if self._spare else self._make()
-            instance.reset(instruction)
+            instance.reset(episode.instruction, **seed)
             return PythonSession(instance.act, instance)
         except (Exception, SystemExit) as exc:
             message = f"policy {self._target} raised {_phrase(exc)} at the start of the episode"
@@ -138,7 +163,7 @@ class PythonPolicy:
 
     def close(self) -> None:
         """Tell the resident instance, where there is one and it wants to know."""
-        resident, self._resident = self._resident, None
+        resident, self.resident = self.resident, None
         self._spare.clear()
         close = getattr(resident, "close", None)
         if close is not None:
@@ -197,12 +222,24 @@ def import_class(target: str) -> tuple[Callable[..., Any], str, str]:
     return found, module_name, class_name
 
 
-def load(adapter: Adapter, bench: Bench, modules: tuple[str, ...]) -> LoadedPolicy:
+def load(
+    adapter: Adapter, bench: Bench, modules: tuple[str, ...], location: PolicyLocation
+) -> LoadedPolicy:
     """Import the class, make its first instance, then measure its source."""
     if not isinstance(adapter, PythonAdapter):
         raise TypeError(f"expected a PythonAdapter, got {type(adapter).__name__}")
     cls, module, name = import_class(adapter.target)
-    policy = PythonPolicy(cls, adapter.options, adapter.target)
+    options = dict(adapter.options)
+    if location.checkpoint is not None:
+        if "checkpoint" in options:
+            raise _load_error(
+                adapter.target,
+                "gets its checkpoint twice: give it as "
+                "adapter.checkpoint, and not among adapter.options",
+            )
+        options["checkpoint"] = location.checkpoint
+    seeded = adapter.seeding == "per_episode"
+    policy = PythonPolicy(cls, options, adapter.target, seeded)
     source = measure_policy("python", module, name)
     policy.bind(source)
     return LoadedPolicy(

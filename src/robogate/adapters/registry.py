@@ -10,8 +10,12 @@ from typing import Any, cast
 from robogate.adapters.loaded import LoadedPolicy
 from robogate.contract.schema import Adapter, Bench
 from robogate.errors import ConfigError, nearest
+from robogate.records.location import PolicyLocation
 
-Loader = Callable[[Adapter, Bench, tuple[str, ...]], LoadedPolicy]
+#: Of a policy that is its source and nothing else.
+NOWHERE = PolicyLocation()
+
+Loader = Callable[[Adapter, Bench, tuple[str, ...], PolicyLocation], LoadedPolicy]
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,13 @@ def adapter_entry(kind: str) -> AdapterEntry:
     return entry
 
 
-def load_policy(adapter: Adapter, bench: Bench) -> LoadedPolicy:
+def load_policy(adapter: Adapter, bench: Bench, location: PolicyLocation = NOWHERE) -> LoadedPolicy:
     """Load a policy: everything that can fail before the first reset fails here.
 
     Args:
         adapter: Of the frozen contract.
         bench: That it is going to drive.
+        location: Where its checkpoint or its server is.
 
     Raises:
         ConfigError: No such adapter, or it does not drive this bench.
@@ -87,4 +92,4 @@ def load_policy(adapter: Adapter, bench: Bench) -> LoadedPolicy:
         )
     module, _, function = entry.loader.partition(":")
     loader = cast(Loader, getattr(cast(Any, importlib.import_module(module)), function))
-    return loader(adapter, bench, entry.modules)
+    return loader(adapter, bench, entry.modules, location)

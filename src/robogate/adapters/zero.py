@@ -15,8 +15,9 @@ from robogate.adapters.loaded import LoadedPolicy
 from robogate.contract.identity.harness import measure_adapter
 from robogate.contract.schema import Adapter, Bench
 from robogate.errors import ConfigError
+from robogate.records.location import PolicyLocation
 from robogate.records.observation import FloatArray, PolicyObservation
-from robogate.records.policy import Chunk
+from robogate.records.policy import Chunk, PolicyEpisode
 
 
 @runtime_checkable
@@ -70,7 +71,7 @@ class ZeroPolicy:
         """No source is imported."""
         return {}
 
-    def open_session(self, instruction: str) -> ZeroSession:
+    def open_session(self, episode: PolicyEpisode) -> ZeroSession:
         """Begin an episode."""
         return ZeroSession(self._action)
 
@@ -78,8 +79,10 @@ class ZeroPolicy:
         """Nothing to release."""
 
 
-def load(adapter: Adapter, bench: Bench, modules: tuple[str, ...]) -> LoadedPolicy:
-    """Load the control."""
+def load(
+    adapter: Adapter, bench: Bench, modules: tuple[str, ...], location: PolicyLocation
+) -> LoadedPolicy:
+    """Load the control, which is found nowhere else."""
     return LoadedPolicy(
         policy=ZeroPolicy(bench),
         privileged=False,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from robogate.contract.adapter_schema import LOCAL_CHECKPOINT
 from robogate.contract.assets import load_inventory
 from robogate.contract.layout import data_dir, manifests_dir
 from robogate.contract.schema import Adapter, Bench, Track
@@ -63,8 +64,14 @@ def leave_unbound(group: str, raw: dict[str, Any]) -> None:
         raw[key] = UNBOUND
 
 
-def bind(bench: Bench, track: Track, adapter: Adapter, checkpoint: str | None) -> Bound:
+def bind(bench: Bench, track: Track, adapter: Adapter, checkpoint: Path | None) -> Bound:
     """Measure manifest, asset inventory and checkpoint, and put their digests into the records.
+
+    Args:
+        bench: Decoded.
+        track: Decoded.
+        adapter: Decoded.
+        checkpoint: File or folder of the policy's checkpoint, or None.
 
     Raises:
         ConfigError: A file is missing, does not hold in itself, or is not the one that the
@@ -136,18 +143,21 @@ def _bind_track(track: Track, manifest: Manifest, file: Path) -> Track:
 
 
 def _bind_checkpoint(
-    adapter: Adapter, path: str | None
+    adapter: Adapter, path: Path | None
 ) -> tuple[Adapter, CheckpointIdentity | None]:
+    stated = adapter.checkpoint_sha256
     if path is None:
+        if stated is not None and adapter.kind in LOCAL_CHECKPOINT:
+            raise ConfigError(
+                "adapter.checkpoint_sha256: is stated, and there are no files to compare it with;"
+                " give adapter.checkpoint=PATH"
+            )
         return adapter, None
-    if adapter.role == "control":
-        raise ConfigError(f"runtime.checkpoint: the control '{adapter.kind}' has no checkpoint")
 
     from robogate.contract.identity.checkpoint import measure_checkpoint
 
-    measured = measure_checkpoint(Path(path), adapter.revision)
-    stated = adapter.checkpoint_sha256 or UNBOUND
-    digest = _agreed("adapter.checkpoint_sha256", stated, measured.sha256, Path(path))
+    measured = measure_checkpoint(path, adapter.revision)
+    digest = _agreed("adapter.checkpoint_sha256", stated or UNBOUND, measured.sha256, path)
     return dataclasses.replace(adapter, checkpoint_sha256=digest), measured
 
 

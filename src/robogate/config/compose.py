@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from robogate.config.bind import bind, leave_unbound, refuse_stale_manifest
 from robogate.config.coerce import to_record
 from robogate.config.hydra_values import Composer, UnchosenError, Values, hydra_composer
+from robogate.config.location import take_location
 from robogate.config.overrides import expand
 from robogate.config.runtime import Runtime, runtime_faults
 from robogate.errors import ConfigError, EvidenceError
 from robogate.records.contract import GROUPS, FrozenContract, freeze, group_types
 from robogate.records.contract_check import misfit
+from robogate.records.location import PolicyLocation
 
 if TYPE_CHECKING:
     from robogate.contract.identity.records import CheckpointIdentity
@@ -31,7 +33,8 @@ class Point:
         choices: Chosen option of each group, such as ``{"bench": "mujoco_pnp", …}``.
         manifest_path: The scenario manifest that the contract is bound to.
         assets_dir: Folder of the bench's pinned files.
-        checkpoint: What was measured of ``runtime.checkpoint``, or null where that is null.
+        location: Where the policy is found; not hashed.
+        checkpoint: What was measured of ``location.checkpoint``, or null where that is null.
     """
 
     frozen: FrozenContract
@@ -40,6 +43,7 @@ class Point:
     choices: Mapping[str, str]
     manifest_path: Path
     assets_dir: Path
+    location: PolicyLocation
     checkpoint: CheckpointIdentity | None
 
 
@@ -73,12 +77,14 @@ def compose(
 def _point(overrides: Sequence[str], composer: Composer) -> Point:
     values = _values(overrides, composer)
     _refuse_misfits(values, overrides, composer)
-    groups = _typed(values.contract)
+    raw = values.contract
+    location = take_location(_kind("adapter", raw["adapter"]), raw["adapter"])
+    groups = _typed(raw)
     runtime = to_record(Runtime, values.runtime, "runtime")
     faults = runtime_faults(runtime)
     if faults:
         raise ConfigError("; ".join(str(fault) for fault in faults[:5]))
-    bound = bind(groups["bench"], groups["track"], groups["adapter"], runtime.checkpoint)
+    bound = bind(groups["bench"], groups["track"], groups["adapter"], location.checkpoint)
     groups.update(bench=bound.bench, track=bound.track, adapter=bound.adapter)
     try:
         frozen = freeze(**groups)
@@ -92,6 +98,7 @@ def _point(overrides: Sequence[str], composer: Composer) -> Point:
         choices=values.choices,
         manifest_path=bound.manifest_path,
         assets_dir=bound.assets,
+        location=location,
         checkpoint=bound.checkpoint,
     )
 

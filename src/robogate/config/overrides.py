@@ -19,6 +19,9 @@ ALL_GROUPS = (*GROUPS, "runtime")
 #: Mappings whose keys are the user's own; everywhere else an unknown key is an error.
 OPEN_MAPPINGS = ("adapter.options",)
 
+#: Keys that stand elsewhere now.
+MOVED = {"runtime.checkpoint": "adapter.checkpoint"}
+
 
 def expand(overrides: Sequence[str], *, multirun: bool, loader: ConfigLoader) -> list[list[str]]:
     """Check overrides and list the points that they describe, the last one varying fastest.
@@ -54,6 +57,8 @@ def _parse(text: str, loader: ConfigLoader) -> Override:
     if "=" not in text:
         raise ConfigError(f"'{text}' is not an override; write KEY=VALUE")
     key = text.partition("=")[0]
+    if key in MOVED:
+        raise ConfigError(f"'{key}': this is {MOVED[key]} now; write {MOVED[key]}=…")
     group = key.partition(".")[0]
     if group.startswith("hydra"):
         raise ConfigError(

@@ -52,7 +52,6 @@ class Runtime:
         wandb: What the W&B mirror does.
         resume: Run folder to continue, or null.
         qualification: Folder of the qualification that the run is bound to, or null.
-        checkpoint: File or folder of the policy's checkpoint; its digest enters the contract.
         env: Where the environment runs.
         deadlines: How long it may take.
     """
@@ -65,7 +64,6 @@ class Runtime:
     wandb: str = field(metadata=choices("offline", "online", "off"))
     resume: str | None = field()
     qualification: str | None = field()
-    checkpoint: str | None = field()
     env: EnvironmentPlace = field()
     deadlines: Deadlines = field()
 
@@ -87,8 +85,6 @@ def _faults(runtime: Runtime) -> Iterator[tuple[str, str]]:
     for name, folder in (("resume", runtime.resume), ("qualification", runtime.qualification)):
         if folder is not None and not Path(folder).is_dir():
             yield name, f"no such folder: {folder!r}"
-    if runtime.checkpoint is not None and not Path(runtime.checkpoint).exists():
-        yield "checkpoint", f"no such file or folder: {runtime.checkpoint!r}"
     if runtime.resume is not None and runtime.output_dir is not None:
         yield "output_dir", "a resumed run keeps its folder; give runtime.resume alone"
     url = runtime.env.url

@@ -144,7 +144,7 @@ class Adapter:
     """How a policy is driven.
 
     Attributes:
-        kind: ``zero``, ``oracle``, ``python``, ``replay`` or a learned policy's adapter.
+        kind: ``zero``, ``oracle``, or that of a policy, see `robogate.contract.adapter_schema`.
         version: Of the adapter's behaviour.
         benches: Kinds of bench that it can drive.
         role: ``control`` qualifies the harness and is never ranked; ``policy`` is.
@@ -166,19 +166,6 @@ class Adapter:
     model: str | None = field()
     revision: str | None = field()
     checkpoint_sha256: str | None = field()
-
-
-@dataclass(frozen=True)
-class PythonAdapter(Adapter):
-    """A policy class in this process.
-
-    Attributes:
-        target: ``module:Class``.
-        options: Keyword arguments of the class: numbers, strings, booleans.
-    """
-
-    target: str
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True)

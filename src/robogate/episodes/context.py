@@ -10,7 +10,7 @@ from typing import Protocol
 from robogate.episodes.sinks import SinkFanOut
 from robogate.records.benches import BenchRules
 from robogate.records.contract import FrozenContract
-from robogate.records.policy import PolicySession, PrivilegedSession
+from robogate.records.policy import PolicyEpisode, PolicySession, PrivilegedSession
 
 
 class SessionSource(Protocol):
@@ -21,7 +21,7 @@ class SessionSource(Protocol):
         """Whether its sessions see the scene."""
         ...
 
-    def open_session(self, instruction: str) -> PolicySession | PrivilegedSession:
+    def open_session(self, episode: PolicyEpisode) -> PolicySession | PrivilegedSession:
         """Begin an episode with fresh state."""
         ...
 

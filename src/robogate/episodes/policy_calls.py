@@ -12,7 +12,14 @@ from robogate.episodes.context import EpisodeContext
 from robogate.episodes.inference import Cancelled, Hang, InferenceThread
 from robogate.errors import RobogateError
 from robogate.records.observation import FloatArray, Observation, PolicyObservation, project
-from robogate.records.policy import PolicySession, Privileged, PrivilegedSession, Stop
+from robogate.records.policy import (
+    PolicyEpisode,
+    PolicySession,
+    Privileged,
+    PrivilegedSession,
+    Stop,
+    policy_seed,
+)
 
 T = TypeVar("T")
 #: Checked actions, ready to be executed.
@@ -87,10 +94,12 @@ class PolicyCalls:
         """What a session answers: a policy sees the projection, a control the scene."""
         policy = self._context.policy
         if self._session is None:
-            instruction = observation.instruction
-            self._session = self._call(
-                lambda: policy.open_session(instruction), "opening a session"
+            frozen = self._context.frozen
+            episode = PolicyEpisode(
+                instruction=observation.instruction,
+                seed=policy_seed(frozen.harness_sha256, self._scenario_id),
             )
+            self._session = self._call(lambda: policy.open_session(episode), "opening a session")
         if policy.privileged:
             control = cast(PrivilegedSession, self._session)
             view = Privileged(self._scenario_id, self._scene, observation)

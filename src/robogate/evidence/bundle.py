@@ -184,7 +184,11 @@ def expected_files(result: Any, controls: Iterable[Any], media: Iterable[str]) -
 
 def declared_parts(identity: Identity) -> tuple[str, ...]:
     """Parts of an identity that a server declared and nobody measured."""
-    parts = {"identity.policy": identity.policy, "identity.checkpoint": identity.checkpoint}
+    parts = {
+        "identity.policy": identity.policy,
+        "identity.checkpoint": identity.checkpoint,
+        "identity.server": identity.server,
+    }
     return tuple(
         name for name, part in parts.items() if part is not None and part.origin == "declared"
     )

@@ -80,7 +80,7 @@ def _model_faults(adapter: Adapter) -> list[Fault]:
             f"$.contract.adapter.{name}",
             "is null: undeclared, and a policy whose checkpoint is not known is never promoted; "
             + (
-                "run again with runtime.checkpoint=PATH"
+                "run again with adapter.checkpoint=PATH"
                 if name == "checkpoint_sha256"
                 else f"run again with adapter.{name}=..."
             ),
@@ -91,9 +91,9 @@ def _model_faults(adapter: Adapter) -> list[Fault]:
 
 def _source_faults(identity: Identity) -> list[Fault]:
     policy = identity.policy
-    if policy is None:
+    if policy is None and identity.server is None:
         return [Fault("$.identity.policy", "is null: it is not known which policy source ran")]
-    if policy.origin == "measured" and policy.source == "files":
+    if policy is not None and policy.origin == "measured" and policy.source == "files":
         return [
             Fault(
                 "$.identity.policy.source",

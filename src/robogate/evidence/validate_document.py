@@ -85,7 +85,7 @@ def bind(evidence: RunEvidence, ledger: Ledger) -> Bound | None:
         manifest=manifest,
         selected=tuple(select(manifest, frozen.budget)),
         registration_sha256=registration_sha256(
-            registration_of(frozen, identity.adapter, identity.policy)
+            registration_of(frozen, identity.adapter, identity.policy, identity.server)
         ),
     )
 

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
+from robogate.contract.adapter_schema import ADAPTERS
 from robogate.contract.canonical import sha256_json
-from robogate.contract.schema import (
-    Adapter,
-    Bench,
-    Budget,
-    PythonAdapter,
-    Renderer,
-    Track,
-)
+from robogate.contract.schema import Adapter, Bench, Budget, Renderer, Track
 from robogate.contract.strict import Fault, StrictError, decode, encode
 from robogate.errors import ConfigError, nearest
 from robogate.records.benches import bench_rules
@@ -30,11 +23,6 @@ CONTRACT_SCHEMA = "robogate.contract/1"
 
 #: The groups that are the contract, in the order in which documents show them.
 GROUPS = ("bench", "track", "adapter", "renderer", "budget")
-
-#: Record of each kind of adapter; the schema of ``adapter`` in a contract.
-ADAPTERS: Mapping[str, type[Adapter]] = MappingProxyType(
-    {"zero": Adapter, "oracle": Adapter, "python": PythonAdapter}
-)
 
 
 @dataclass(frozen=True)

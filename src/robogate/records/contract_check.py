@@ -8,20 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from robogate.contract.schema import (
-    Adapter,
-    Bench,
-    Budget,
-    PythonAdapter,
-    Renderer,
-    Track,
-    check_choices,
-)
+from robogate.contract.schema import Adapter, Bench, Budget, Renderer, Track, check_choices
 from robogate.contract.strict import Fault
+from robogate.records.adapter_check import adapter_faults
 from robogate.records.benches import bench_rules
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def contract_faults(
@@ -108,14 +100,7 @@ def _range_faults(groups: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "bench.assets.sha256", f"is {assets.sha256!r:.80}, {what}"
     for name, record in groups.items():
         yield from _empty_strings(record, name)
-    adapter = groups["adapter"]
-    if isinstance(adapter, PythonAdapter):
-        if not _TARGET.fullmatch(adapter.target):
-            yield "adapter.target", f"is {adapter.target!r:.80}, expected module:Class"
-        for key, value in adapter.options.items():
-            if not _is_plain(value):
-                what = "expected a finite number, a string, true or false"
-                yield f"adapter.options.{key}", f"is {value!r:.40}, {what}"
+    yield from adapter_faults(groups["adapter"], groups["bench"])
     yield from _action_faults(groups["bench"])
 
 
@@ -127,14 +112,6 @@ def _empty_strings(record: Any, path: str) -> Iterator[tuple[str, str]]:
             yield f"{path}.{item.name}", "is empty"
         elif dataclasses.is_dataclass(value):
             yield from _empty_strings(value, f"{path}.{item.name}")
-
-
-def _is_plain(value: Any) -> bool:
-    if type(value) is float:
-        return math.isfinite(value)
-    if type(value) is int:
-        return abs(value) <= 2**53
-    return type(value) in (str, bool)
 
 
 def _action_faults(bench: Bench) -> Iterator[tuple[str, str]]:

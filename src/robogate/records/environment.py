@@ -44,6 +44,7 @@ class Registration:
         revision: Model revision, or null.
         checkpoint_sha256: Digest over the checkpoint's files, or null.
         policy_sha256: Digest of the imported policy source, or null.
+        server_sha256: Digest of what a policy server said of itself, its address included, or null.
     """
 
     contract_sha256: str
@@ -54,6 +55,7 @@ class Registration:
     revision: str | None
     checkpoint_sha256: str | None
     policy_sha256: str | None
+    server_sha256: str | None
 
 
 @dataclass(frozen=True)

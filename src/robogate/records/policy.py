@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from robogate.records.observation import FloatArray, Observation, PolicyObservation
+
+_SEED_DOMAIN = "robogate.policy-seed/1"
+
+
+@dataclass(frozen=True)
+class PolicyEpisode:
+    """What a session is opened with.
+
+    Attributes:
+        instruction: The bench's sentence.
+        seed: Of this episode, 63 bits, see `policy_seed`; for what the policy draws, where the
+            contract's ``adapter.seeding`` is ``per_episode``. It says nothing about the scene.
+    """
+
+    instruction: str
+    seed: int
+
+
+def policy_seed(harness_contract_sha256: str, scenario_id: str) -> int:
+    """Seed of a policy's episode: equal in every run of a contract, and of no use otherwise.
+
+    The first 63 bits of the SHA-256 of a domain string, the harness contract's hash and the
+    scenario's id: neither label nor seed of the scenario can be read from it.
+    """
+    text = f"{_SEED_DOMAIN}\n{harness_contract_sha256}\n{scenario_id}"
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big") >> 1
 
 
 @dataclass(frozen=True)
@@ -35,15 +62,34 @@ class Privileged:
     observation: Observation
 
 
-Chunk = Sequence[FloatArray]
+Chunk: TypeAlias = Sequence[FloatArray]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Actions, and what was done to get them.
+
+    Attributes:
+        chunk: The next actions, each (n,) float64, in the environment's own terms.
+        prompt: The text that this inference handed to the backend, as it was handed over.
+        backend_calls: Live calls of the backend that came back with an answer during this
+            inference. 0 says that the actions come from somewhere else, which is an error.
+    """
+
+    chunk: Chunk
+    prompt: str
+    backend_calls: int
 
 
 @runtime_checkable
 class PolicySession(Protocol):
     """One episode of a policy."""
 
-    def infer(self, observation: PolicyObservation) -> Chunk | Stop:
-        """Return the next actions, at least one, each (n,) float64; or `Stop`."""
+    def infer(self, observation: PolicyObservation) -> Chunk | Stop | Reply:
+        """Return the next actions, at least one, each (n,) float64; or `Stop`.
+
+        A learned policy's adapter returns a `Reply`; a bare chunk says nothing of a backend.
+        """
         ...
 
     def close(self) -> None:
@@ -59,12 +105,40 @@ class Policy(Protocol):
         """Report the imported source's identity, as plain JSON values."""
         ...
 
-    def open_session(self, instruction: str) -> PolicySession:
+    def open_session(self, episode: PolicyEpisode) -> PolicySession:
         """Begin an episode with fresh state."""
         ...
 
     def close(self) -> None:
         """Release the model; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class WarmsUp(Protocol):
+    """A policy whose first inference is slow: it makes one before the first reset, never scored."""
+
+    def warm_up(self, example: PolicyObservation) -> Reply:
+        """Make one inference as an episode would; what it learns from it is forgotten.
+
+        Args:
+            example: Of the shapes that the bench's observations have, with invented content.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchedPolicy(Protocol):
+    """A policy that answers several episodes with one pass through its model."""
+
+    def infer_batch(
+        self, requests: Sequence[tuple[PolicySession, PolicyObservation]]
+    ) -> Sequence[Chunk | Stop | Reply]:
+        """Answer each request as its session's ``infer`` would, in order.
+
+        Args:
+            requests: Open sessions, no session twice, each with what its episode observes.
+        """
         ...
 
 
@@ -89,7 +163,7 @@ class PrivilegedPolicy(Protocol):
         """As `Policy.identity`."""
         ...
 
-    def open_session(self, instruction: str) -> PrivilegedSession:
+    def open_session(self, episode: PolicyEpisode) -> PrivilegedSession:
         """As `Policy.open_session`."""
         ...
 

@@ -6,13 +6,18 @@ can be recomputed from what lies beside a result.
 
 from __future__ import annotations
 
-from robogate.contract.identity.records import AdapterIdentity, PolicyIdentity
+from robogate.contract.canonical import sha256_json
+from robogate.contract.identity.records import AdapterIdentity, PolicyIdentity, ServerIdentity
+from robogate.contract.strict import encode
 from robogate.records.contract import FrozenContract
 from robogate.records.environment import Registration
 
 
 def registration_of(
-    frozen: FrozenContract, adapter: AdapterIdentity, policy: PolicyIdentity | None
+    frozen: FrozenContract,
+    adapter: AdapterIdentity,
+    policy: PolicyIdentity | None,
+    server: ServerIdentity | None,
 ) -> Registration:
     """The registration of a run.
 
@@ -21,6 +26,7 @@ def registration_of(
         adapter: Measured implementation of the adapter.
         policy: Measured or declared policy source; None where an adapter imports none. Its complete
             package source enters the registration.
+        server: Measured or declared policy server; None where the policy is in this process.
     """
     return Registration(
         contract_sha256=frozen.sha256,
@@ -31,4 +37,5 @@ def registration_of(
         revision=frozen.adapter.revision,
         checkpoint_sha256=frozen.adapter.checkpoint_sha256,
         policy_sha256=None if policy is None else policy.package_sha256,
+        server_sha256=None if server is None else sha256_json(encode(server)),
     )

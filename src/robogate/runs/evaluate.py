@@ -156,7 +156,7 @@ class _Run:
         policy: LoadedPolicy | None = None
         worker: dict[str, Any] | None = None
         try:
-            policy = load_policy(self._frozen.adapter, self._frozen.bench)
+            policy = load_policy(self._frozen.adapter, self._frozen.bench, self._point.location)
             stack.callback(policy.close)
             first = place.create(0)
             stack.callback(first.close)

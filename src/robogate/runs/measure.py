@@ -11,6 +11,7 @@ from robogate.adapters.registry import adapter_entry
 from robogate.config.compose import Point
 from robogate.contract.canonical import read_json
 from robogate.contract.identity import (
+    CheckpointIdentity,
     Identity,
     ProcessIdentity,
     assemble_identity,
@@ -52,7 +53,8 @@ def measure(
                 point.frozen.adapter, adapter_entry(point.frozen.adapter.kind).modules
             ),
             policy=None if policy is None else policy.source,
-            checkpoint=point.checkpoint,
+            checkpoint=_checkpoint(point, policy),
+            server=None if policy is None else policy.server,
             runner=runner,
             worker=runner if worker is None else decode(ProcessIdentity, dict(worker), "$.worker"),
         )
@@ -60,6 +62,13 @@ def measure(
         raise RunError(
             f"an identity cannot be decoded: {exc.message}", code="identity_mismatch"
         ) from exc
+
+
+def _checkpoint(point: Point, policy: LoadedPolicy | None) -> CheckpointIdentity | None:
+    """Of the local files, else what a server declared of its own."""
+    if point.checkpoint is not None or policy is None:
+        return point.checkpoint
+    return policy.checkpoint
 
 
 def require_unchanged(point: Point, policy: LoadedPolicy, before: Identity) -> None:
@@ -77,7 +86,7 @@ def require_unchanged(point: Point, policy: LoadedPolicy, before: Identity) -> N
             measure_adapter(point.frozen.adapter, adapter_entry(point.frozen.adapter.kind).modules),
         ),
     ]
-    if point.runtime.checkpoint is not None and before.checkpoint is not None:
+    if point.location.checkpoint is not None and before.checkpoint is not None:
         try:
             now = measure_checkpoint(Path(before.checkpoint.path), before.checkpoint.revision)
             changed += _changed("checkpoint", before.checkpoint, now)
@@ -115,7 +124,7 @@ def require_same_identity(folder: Path, now: Identity) -> None:
     before = decode_identity(read_json(folder / IDENTITY))
     changed = [
         field
-        for name in ("harness", "adapter", "policy", "checkpoint")
+        for name in ("harness", "adapter", "policy", "checkpoint", "server")
         for field in _changed(name, getattr(before, name), getattr(now, name))
     ]
     if changed:

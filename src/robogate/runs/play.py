@@ -90,7 +90,7 @@ def play(
     identity = players.identity
     setup = RunSetup(
         frozen=frozen,
-        registration=registration_of(frozen, identity.adapter, identity.policy),
+        registration=registration_of(frozen, identity.adapter, identity.policy, identity.server),
         identity=players.worker,
         policy=players.policy,
         make_environment=lambda n: players.first if n == 0 else players.place.create(n),

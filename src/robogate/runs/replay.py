@@ -118,7 +118,7 @@ def replay(
     if gl == "auto" and identity.worker.environment.gl is not None:
         gl = identity.worker.environment.gl.backend
     place = Place(frozen, folder / MANIFEST, data_dir(), resolve_gl(gl))
-    registration = registration_of(frozen, identity.adapter, identity.policy)
+    registration = registration_of(frozen, identity.adapter, identity.policy, identity.server)
     recorded = [episode for episode in result.episodes if episode.attestation is not None]
     job = _Job(evidence, frozen, registration, recorded, progress)
     threads = [

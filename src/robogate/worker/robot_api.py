@@ -33,7 +33,7 @@ _ALWAYS = (
 #: Capabilities that are handed what a client gave, and whose result is passed on as it is.
 _TOOLS = ("profile", "fk", "ik", "plan", "policy_obs", "action_spec")
 #: Who acts where a program drives a robot and has not said who it is.
-_PROGRAM = Registration("0" * 64, "program", "1", "0" * 64, None, None, None, None)
+_PROGRAM = Registration("0" * 64, "program", "1", "0" * 64, None, None, None, None, None)
 
 
 class RobotApi:

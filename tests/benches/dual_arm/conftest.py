@@ -26,7 +26,7 @@ from robogate.scenes.dual_arm_check import CAMERAS
 from robogate.scenes.dual_arm_config import TASKS, DualArmBench
 
 BENCH_FILE = Path(__file__).parents[2] / "scenes" / "mujoco_dual_arm.json"
-REGISTRATION = Registration("c" * 64, "zero", "1", "a" * 64, None, None, None, None)
+REGISTRATION = Registration("c" * 64, "zero", "1", "a" * 64, None, None, None, None, None)
 ZERO = Adapter(
     "zero", "1", ("dual_arm",), "control", "deterministic", "none", 1, None, None, None
 )  # fmt: skip

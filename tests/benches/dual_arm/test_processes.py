@@ -22,7 +22,7 @@ from robogate.records.policy import Privileged
 environment = create_environment(
     point.frozen.document, str(point.manifest_path), str(point.assets_dir), sys.argv[1]
 )
-environment.register(Registration("c" * 64, "oracle", "1", "a" * 64, None, None, None, None))
+environment.register(Registration("c" * 64, "oracle", "1", "a" * 64, None, None, None, None, None))
 observation = environment.reset("03_lift_pot_03", 3)
 session = DualArmOracleSession(point.frozen.bench)
 scene = environment._scenarios["03_lift_pot_03"][1]

@@ -25,7 +25,7 @@ from robogate.records.observation import FloatArray
 from robogate.scenes.pnp_config import PnpBench
 from robogate.scenes.spec import PnpScene
 
-REGISTRATION = Registration("c" * 64, "zero", "1", "a" * 64, None, None, None, None)
+REGISTRATION = Registration("c" * 64, "zero", "1", "a" * 64, None, None, None, None, None)
 ZERO = (0.0,) * 7
 
 

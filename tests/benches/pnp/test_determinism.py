@@ -16,7 +16,7 @@ from robogate.records.digests import flatten_state, images_digest
 from robogate.records.environment import Registration
 
 ACTIONS = 12
-REGISTRATION = Registration("c" * 64, "zero", "1", "a" * 64, None, None, None, None)
+REGISTRATION = Registration("c" * 64, "zero", "1", "a" * 64, None, None, None, None, None)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ OPEN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 def test_observation_carries_the_protocol(make_environment, bench, renderer, scene):
     environment = make_environment()
     assert isinstance(environment, Environment)
-    registration = Registration("d" * 64, "zero", "1", "b" * 64, None, None, None, None)
+    registration = Registration("d" * 64, "zero", "1", "b" * 64, None, None, None, None, None)
     echoed = environment.register(registration)
     first = environment.reset("nominal", 7)
     result = environment.step(first.episode_id, 0, OPEN)

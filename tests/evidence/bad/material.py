@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from robogate.contract.adapter_schema import PythonAdapter
 from robogate.contract.identity import (
     AdapterIdentity,
     CheckpointIdentity,
@@ -14,7 +15,6 @@ from robogate.contract.identity import (
     PolicyIdentity,
     assemble_identity,
 )
-from robogate.contract.schema import PythonAdapter
 from robogate.evidence.keys import create_keys, load_private_key, load_public_key
 from robogate.evidence.promotion import promote
 from robogate.evidence.qualification_bundle import write_qualification
@@ -71,6 +71,9 @@ def policy_spec(base: type, **changes: Any) -> Any:
                         "revision": self.revision,
                         "checkpoint_sha256": self.checkpoint and self.checkpoint.sha256,
                     },
+                    warmup_timeout_s=60.0,
+                    seeding="none",
+                    batch_invariant=False,
                     target="my_policy:Reacher",
                     options=self.options,
                 )

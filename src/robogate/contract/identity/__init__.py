@@ -38,6 +38,7 @@ from robogate.contract.identity.records import (
     OperatingSystem,
     PolicyIdentity,
     ProcessIdentity,
+    ServerIdentity,
     SimulatorIdentity,
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "PolicyIdentity",
     "PolicySource",
     "ProcessIdentity",
+    "ServerIdentity",
     "SimulatorIdentity",
     "assemble_identity",
     "changes",

@@ -19,6 +19,7 @@ from robogate.contract.identity.records import (
     OperatingSystem,
     PolicyIdentity,
     ProcessIdentity,
+    ServerIdentity,
 )
 from robogate.contract.strict import Fault, StrictError, decode, encode
 
@@ -74,6 +75,7 @@ def assemble_identity(
     checkpoint: CheckpointIdentity | None,
     runner: ProcessIdentity,
     worker: ProcessIdentity,
+    server: ServerIdentity | None = None,
 ) -> Identity:
     """Put the measured parts together and add the fingerprint."""
     return Identity(
@@ -82,6 +84,7 @@ def assemble_identity(
         adapter=adapter,
         policy=policy,
         checkpoint=checkpoint,
+        server=server,
         runner=runner,
         worker=worker,
         fingerprint_sha256=fingerprint_sha256(runner, worker),

@@ -6,7 +6,7 @@ All digests are SHA-256 as 64 lower-case hex digits unless a field says otherwis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from robogate.contract.strict import BOUND, DERIVED, MEASURED
 
@@ -227,11 +227,30 @@ class CheckpointIdentity:
 
 
 @dataclass(frozen=True)
+class ServerIdentity:
+    """A policy server, as it was found when the run connected.
+
+    Attributes:
+        origin: ``declared`` by the server, or ``measured`` where a helper beside it measured the
+            package and the checkpoint that it serves.
+        url: Its address; not part of the fingerprint.
+        backend: What it serves, such as ``groot`` or ``openpi``.
+        metadata: What it sent about itself, as JSON values; empty where it sends nothing.
+    """
+
+    origin: Literal["measured", "declared"]
+    url: str
+    backend: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Identity:
     """Everything that ran.
 
     Attributes:
         schema: `IDENTITY_SCHEMA`.
+        server: The policy server; null where the policy was in the runner's process.
         runner: The process that drove the policy and wrote the evidence.
         worker: The process that simulated; equal to `runner` where there was only one.
         fingerprint_sha256: Of what it ran on, see `fingerprint_sha256`.
@@ -242,6 +261,7 @@ class Identity:
     adapter: AdapterIdentity
     policy: Annotated[PolicyIdentity | None, MEASURED]
     checkpoint: Annotated[CheckpointIdentity | None, MEASURED]
+    server: Annotated[ServerIdentity | None, MEASURED]
     runner: ProcessIdentity
     worker: ProcessIdentity
     fingerprint_sha256: Annotated[str, DERIVED]
