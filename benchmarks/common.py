@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import select
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-_POLL_S, _LOOK_S = 0.001, 0.1
+_LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,16 @@ def run(arguments: Sequence[str], variables: Mapping[str, str] | None = None) ->
             env={**os.environ, **ENVIRONMENT, **(variables or {})},
         )
         status_file = Path(f"/proc/{process.pid}/status")
-        peak = looked = 0.0
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            wall = time.perf_counter() - began
-            if pid:
-                break
-            if wall - looked > _LOOK_S:
-                peak, looked = max(peak, _peak_mb(status_file)), wall
-            time.sleep(_POLL_S)
+        peak = 0.0
+        # It waits without polling: what is measured may need every core.
+        ended = os.pidfd_open(process.pid)
+        try:
+            while not select.select([ended], [], [], _LOOK_S)[0]:
+                peak = max(peak, _peak_mb(status_file))
+        finally:
+            os.close(ended)
+        wall = time.perf_counter() - began
+        _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)

@@ -26,7 +26,8 @@ from robogate.records.result import Episode
 from robogate.scenes.manifest import Manifest, generate, manifest_text
 from robogate.scenes.pnp_config import PnpBench
 from robogate.scenes.recipe import Row
-from robogate.worker.pipe import ChildEnvironment, Deadlines
+from robogate.worker.deadlines import Deadlines
+from robogate.worker.pipe import ChildEnvironment
 
 TESTS = Path(__file__).parent
 RULES = bench_rules("pnp")

@@ -16,7 +16,7 @@ import pytest
 from robogate.episodes.journal import read_journal
 from robogate.errors import RunError, UsageError
 from robogate.records.result import Episode
-from robogate.worker.pipe import Deadlines
+from robogate.worker.deadlines import Deadlines
 
 if TYPE_CHECKING:
     from toy_world import World

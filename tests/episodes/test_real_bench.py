@@ -24,7 +24,7 @@ from robogate.records.registration import registration_of
 from robogate.records.result import Episode
 from robogate.runs.environment import Place, resolve_gl
 from robogate.scenes.manifest import load_manifest
-from robogate.worker.pipe import Deadlines
+from robogate.worker.deadlines import Deadlines
 
 pytestmark = pytest.mark.slow
 

@@ -25,7 +25,7 @@ from robogate.records.registration import registration_of
 from robogate.records.result import Episode
 from robogate.runs.environment import Place, resolve_gl
 from robogate.scenes.manifest import load_manifest
-from robogate.worker.pipe import Deadlines
+from robogate.worker.deadlines import Deadlines
 
 PNP, DUAL_ARM = ("bench=mujoco_pnp",), ("bench=mujoco_dual_arm", "track=click_bell_quick")
 DEADLINES = Deadlines(start=120.0, reset=60.0, step=30.0, close=10.0)

@@ -22,8 +22,8 @@ from robogate.errors import EpisodeError, RunError, UsageError
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Environment, Registration
 from robogate.worker.client import RemoteEnvironment
+from robogate.worker.deadlines import Deadlines
 from robogate.worker.http_client import Refused, ReplyLost, Unreachable, WorkerConnection
-from robogate.worker.pipe import Deadlines
 from robogate.worker.robot import Robot
 from robogate.worker.served import ServedEnvironment
 from robogate.worker.world import World

@@ -18,7 +18,8 @@ from robogate.errors import EpisodeError, RobogateError, RunError, UsageError
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Environment, Registration
 from robogate.records.observation import Observation
-from robogate.worker.pipe import ChildEnvironment, Deadlines
+from robogate.worker.deadlines import Deadlines
+from robogate.worker.pipe import ChildEnvironment
 
 REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None, None)
 QUICK = Deadlines(start=30.0, reset=10.0, step=10.0, close=2.0)

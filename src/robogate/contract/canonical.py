@@ -19,6 +19,8 @@ MAX_VALUES = 4_000_000
 #: Largest integer that every JSON implementation reads exactly, and that RFC 8785 can serialise.
 MAX_INTEGER = 2**53 - 1
 
+#: A string as JSON text, in which nothing but quotes, backslashes and controls is escaped.
+_quoted = json.encoder.encode_basestring
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_BRACKETS = bytes(b for b in range(256) if b not in b"[]{}")
 _BRACKET_STEPS = bytes.maketrans(b"[{]}", b"\x02\x02\x00\x00")
@@ -34,12 +36,64 @@ def canonical_bytes(value: Any) -> bytes:
     Raises:
         EvidenceError: The value has no canonical form (NaN, infinity, huge integer, other type).
     """
+    try:
+        return _text(value).encode("utf-8")
+    except (_Unusual, UnicodeEncodeError, RecursionError, TypeError):
+        pass  # the library decides, and words the refusal
     import rfc8785
 
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as exc:
         raise EvidenceError(f"value has no canonical JSON form: {exc}", code="canonical") from exc
+
+
+class _Unusual(Exception):
+    """A value that only the library serialises or refuses."""
+
+
+def _text(value: Any) -> str:
+    """The RFC 8785 text of what nearly every document consists of, four times as fast.
+
+    Raises:
+        _Unusual: Other types than JSON's own, keys beyond ASCII (RFC 8785 sorts them by UTF-16
+            units), an integer or a float without a canonical form.
+        TypeError: A key is no string.
+    """
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is float:
+        return _float_text(value)
+    if kind is dict:
+        if not "".join(value).isascii():
+            raise _Unusual
+        items = [f"{_quoted(key)}:{_text(value[key])}" for key in sorted(value)]
+        return f"{{{','.join(items)}}}"
+    if kind is list or kind is tuple:
+        return f"[{','.join([_text(item) for item in value])}]"
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int and -MAX_INTEGER <= value <= MAX_INTEGER:
+        return repr(value)
+    raise _Unusual
+
+
+def _float_text(value: float) -> str:
+    """Python and ECMAScript agree on the digits, and on the form wherever there is no exponent."""
+    text = repr(value)
+    if "e" in text or "n" in text:  # an exponent, nan or inf
+        import rfc8785
+
+        try:
+            return rfc8785.dumps(value).decode("ascii")
+        except rfc8785.CanonicalizationError as exc:
+            raise _Unusual from exc
+    if text.endswith(".0"):
+        return text[:-2] if value else "0"
+    return text
 
 
 def sha256_json(value: Any) -> str:

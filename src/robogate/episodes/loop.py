@@ -11,7 +11,6 @@ import logging
 import os
 import time
 from collections import deque
-from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from robogate.contract.canonical import sha256_json
@@ -20,7 +19,7 @@ from robogate.episodes.clock import utc_now
 from robogate.episodes.context import EpisodeContext
 from robogate.episodes.inference import Cancelled, InferenceThread
 from robogate.episodes.policy_calls import Chunk, PolicyCalls
-from robogate.episodes.record import Attempt, EpisodeRun, finish
+from robogate.episodes.record import Attempt, EpisodeRun, Times, finish
 from robogate.episodes.trace import TraceBuilder
 from robogate.episodes.verify import ObservationVerifier
 from robogate.errors import EpisodeError, EvidenceError, RunError
@@ -30,7 +29,7 @@ from robogate.records.environment import Environment, StepResult
 from robogate.records.judgement import Tracker
 from robogate.records.observation import Evaluator, FloatArray, Observation
 from robogate.records.policy import Stop
-from robogate.records.result import Ending, EpisodeTiming
+from robogate.records.result import Ending
 from robogate.scenes.manifest import Scenario
 
 log = logging.getLogger(__name__)
@@ -108,7 +107,7 @@ class _Episode:
             scene=scene,
             registration_sha256=context.registration_sha256,
             trace=TraceBuilder(frozen, rules),
-            timing=EpisodeTiming(utc_now(), "", "", 0, 0.0, 0.0, 0.0, 0.0),
+            timing=Times(utc_now()),
         )
 
     def play(self) -> Ending:
@@ -141,7 +140,7 @@ class _Episode:
 
     def end(self, ending: Ending, error: EpisodeError | None = None) -> EpisodeRun:
         """Make the terminal record."""
-        self._time(ended_at=utc_now())
+        self.attempt.timing.ended_at = utc_now()
         run = finish(self.attempt, ending, error)
         if ending != "error" and (ending == "success") != (run.episode.failure_stage is None):
             raise RunError(
@@ -152,11 +151,10 @@ class _Episode:
     def _reset(self) -> Observation:
         began = time.perf_counter()
         observation = self._environment.reset(self._scenario.id, self._scenario.seed)
-        self._time(
-            reset_s=time.perf_counter() - began,
-            episode_id=str(observation.episode_id),
-            worker_pid=_pid(self._environment),
-        )
+        timing = self.attempt.timing
+        timing.reset_s = time.perf_counter() - began
+        timing.episode_id = str(observation.episode_id)
+        timing.worker_pid = _pid(self._environment)
         half = self._verifier.verify(observation, 0)
         self.attempt.applied_scene = dict(half.applied_scene)
         self.attempt.prompt = observation.instruction
@@ -198,10 +196,8 @@ class _Episode:
         finally:
             spent = time.perf_counter() - began
             timing = self.attempt.timing
-            self._time(
-                inference_s=timing.inference_s + spent,
-                inference_max_s=max(timing.inference_max_s, spent),
-            )
+            timing.inference_s += spent
+            timing.inference_max_s = max(timing.inference_max_s, spent)
 
     def _step(self, observation: Observation, action: FloatArray) -> StepResult:
         if self._context.cancelled():
@@ -212,7 +208,7 @@ class _Episode:
         try:
             return self._environment.step(observation.episode_id, observation.step, action)
         finally:
-            self._time(step_s=self.attempt.timing.step_s + time.perf_counter() - began)
+            self.attempt.timing.step_s += time.perf_counter() - began
 
     def _after(self, result: StepResult, action: FloatArray) -> Observation:
         observation = result.observation
@@ -231,9 +227,6 @@ class _Episode:
         self.attempt.diagnostics["reject_reasons"] = list(result.reasons)
         self.attempt.trace.refused(action)
         return "control_rejected"
-
-    def _time(self, **changes: Any) -> None:
-        self.attempt.timing = replace(self.attempt.timing, **changes)
 
 
 def _resolve(rules: BenchRules, frozen: FrozenContract, scenario: Scenario) -> Any:

@@ -53,6 +53,24 @@ class EpisodeRun:
 
 
 @dataclass
+class Times:
+    """An `EpisodeTiming` that is still being added to."""
+
+    started_at: str
+    ended_at: str = ""
+    episode_id: str = ""
+    worker_pid: int = 0
+    reset_s: float = 0.0
+    step_s: float = 0.0
+    inference_s: float = 0.0
+    inference_max_s: float = 0.0
+
+    def final(self) -> EpisodeTiming:
+        """As it stands."""
+        return EpisodeTiming(**vars(self))
+
+
+@dataclass
 class Attempt:
     """What is known of an episode while it runs.
 
@@ -76,7 +94,7 @@ class Attempt:
     scene: Any
     registration_sha256: str
     trace: TraceBuilder
-    timing: EpisodeTiming
+    timing: Times
     prompt: str = ""
     applied_scene: dict[str, Any] | None = None
     inference_calls: int = 0
@@ -128,7 +146,7 @@ def finish(attempt: Attempt, ending: Ending, error: EpisodeError | None = None) 
         applied_scene=applied,
         applied_scene_sha256=None if applied is None else applied["sha256"],
         attestation=attestation,
-        timing=attempt.timing,
+        timing=attempt.timing.final(),
         diagnostics=_plain(attempt.diagnostics),
         error=None if error is None else _info(error, attempt.steps),
         semantic_sha256=_NO_HASH,

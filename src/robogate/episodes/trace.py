@@ -24,6 +24,8 @@ class TraceBuilder:
     def __init__(self, frozen: FrozenContract, rules: BenchRules) -> None:
         rows = frozen.budget.max_actions + 1
         self._rows: Trace = np.zeros(rows, rules.trace_dtype(frozen.bench))
+        # Views of the columns: a row of a structured array is an expensive thing to make.
+        self._columns = {name: self._rows[name] for name in self._rows.dtype.names or ()}
         self._count = 0
 
     def __len__(self) -> int:
@@ -37,16 +39,16 @@ class TraceBuilder:
     def observe(self, observation: Observation) -> None:
         """Add a verified observation."""
         images, state, facts, readback = trace_row(observation)
-        row = self._rows[self._count]
-        row["images"] = np.frombuffer(images, "u1")
-        row["state"] = state
-        row["facts"] = facts
-        row["readback"] = np.frombuffer(readback, "u1")
+        columns, place = self._columns, self._count
+        columns["images"][place] = np.frombuffer(images, "u1")
+        columns["state"][place] = state
+        columns["facts"][place] = facts
+        columns["readback"][place] = np.frombuffer(readback, "u1")
         self._count += 1
 
     def called(self, number: int) -> None:
         """The last observation was answered by inference call ``number``, from 1."""
-        self._rows[self._count - 1]["inference"] = number
+        self._columns["inference"][self._count - 1] = number
 
     def acted(self, action: FloatArray) -> None:
         """The action was executed after the last observation; another follows."""
@@ -58,9 +60,8 @@ class TraceBuilder:
 
     def stopped(self) -> None:
         """The policy stopped after the last observation; nothing follows."""
-        self._rows[self._count - 1]["has_action"] = STOPPED
+        self._columns["has_action"][self._count - 1] = STOPPED
 
     def _put(self, action: FloatArray, mark: int) -> None:
-        row = self._rows[self._count - 1]
-        row["action"] = action
-        row["has_action"] = mark
+        self._columns["action"][self._count - 1] = action
+        self._columns["has_action"][self._count - 1] = mark

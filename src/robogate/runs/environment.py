@@ -14,10 +14,8 @@ from typing import Any
 from robogate.benches.gl import resolve_gl
 from robogate.records.contract import FrozenContract
 from robogate.records.environment import Environment
-from robogate.worker.client import RemoteEnvironment
-from robogate.worker.pipe import ChildEnvironment, Deadlines
-from robogate.worker.served import ServedEnvironment
-from robogate.worker.server import TOKEN_VARIABLE
+from robogate.worker.deadlines import Deadlines
+from robogate.worker.pipe import ChildEnvironment
 from robogate.worker.world import world_of
 
 __all__ = ["Place", "resolve_gl"]
@@ -53,13 +51,29 @@ class Place:
     url: str | None = None
     python: str | None = None
 
+    def launch(self, count: int) -> tuple[Environment, ...]:
+        """Make environments; processes that can start before somebody waits for them do so.
+
+        Args:
+            count: Of workers.
+        """
+        environments = tuple(self.create(index) for index in range(count))
+        for environment in environments:
+            if isinstance(environment, ChildEnvironment):
+                environment.launch()
+        return environments
+
     def create(self, index: int = 0) -> Environment:
         """Make an environment; nothing is started or reached before the first call.
 
         Args:
             index: Number of the worker, for its log.
         """
+        # Most runs need no HTTP, whose modules take a while to load.
         if self.url is not None:
+            from robogate.worker.client import RemoteEnvironment
+            from robogate.worker.server import TOKEN_VARIABLE
+
             token = os.environ.get(TOKEN_VARIABLE) or None
             return RemoteEnvironment(
                 self.url, token, self.deadlines, world_of(self.frozen.document)
@@ -68,6 +82,8 @@ class Place:
         variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         factory, options = self.frozen.bench.environment, self._options()
         if self.python is not None:
+            from robogate.worker.served import ServedEnvironment
+
             return ServedEnvironment(
                 self.python,
                 factory,

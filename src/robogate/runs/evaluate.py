@@ -156,11 +156,14 @@ class _Run:
         policy: LoadedPolicy | None = None
         worker: dict[str, Any] | None = None
         try:
+            # How many a resumed run can use, its journal has not yet said.
+            count = 1 if self._resuming else min(self._runtime.workers, len(self._scenarios))
+            launched = place.launch(count)
+            for environment in launched:
+                stack.callback(environment.close)
             policy = load_policy(self._frozen.adapter, self._frozen.bench, self._point.location)
             stack.callback(policy.close)
-            first = place.create(0)
-            stack.callback(first.close)
-            worker = dict(first.identity())
+            worker = dict(launched[0].identity())
             identity = measure(self._point, policy, worker)
         except RunError as exc:
             self._require_over(exc)
@@ -176,7 +179,7 @@ class _Run:
                 self._prepared,
                 self._open_journal(identity),
                 self._scenarios,
-                Players(policy, identity, place, first, worker),
+                Players(policy, identity, place, launched, worker),
                 folder=self._folder,
                 reporters=self._reporters,
             )

@@ -32,15 +32,21 @@ class Players:
         policy: Loaded.
         identity: Of the run.
         place: Builds environments.
-        first: The environment that was built to measure the identity, and is worker 0.
-        worker: The identity that it reported of its own process.
+        launched: The first workers' environments; number 0 has reported its identity.
+        worker: What it reported of its own process.
     """
 
     policy: LoadedPolicy
     identity: Identity
     place: Place
-    first: Environment
+    launched: tuple[Environment, ...]
     worker: dict[str, Any]
+
+    def environment(self, number: int) -> Environment:
+        """The environment of a worker."""
+        if number < len(self.launched):
+            return self.launched[number]
+        return self.place.create(number)
 
 
 def play(
@@ -93,7 +99,7 @@ def play(
         registration=registration_of(frozen, identity.adapter, identity.policy, identity.server),
         identity=players.worker,
         policy=players.policy,
-        make_environment=lambda n: players.first if n == 0 else players.place.create(n),
+        make_environment=players.environment,
         folder=folder,
         journal=run.journal,
         sinks=SinkFanOut(sinks, reporters.warning),

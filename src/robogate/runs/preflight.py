@@ -13,7 +13,7 @@ from robogate.runs.environment import Place, resolve_gl
 from robogate.runs.qualified import require_qualified
 from robogate.runs.resume import require_resumable
 from robogate.scenes.manifest import Manifest, load_manifest
-from robogate.worker.pipe import Deadlines
+from robogate.worker.deadlines import Deadlines
 
 
 @dataclass(frozen=True)

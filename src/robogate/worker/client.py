@@ -18,6 +18,7 @@ from robogate.records.environment import Description, Outcome, Registration, Ste
 from robogate.records.observation import FloatArray, Observation
 from robogate.scenes.readback import compare
 from robogate.worker.call_error import KINDS
+from robogate.worker.deadlines import Deadlines
 from robogate.worker.encoding import decode_observation, take_fields
 from robogate.worker.http_client import (
     CONNECT_S,
@@ -26,7 +27,6 @@ from robogate.worker.http_client import (
     Unreachable,
     WorkerConnection,
 )
-from robogate.worker.pipe import Deadlines
 from robogate.worker.wire import MsgpackCodec
 from robogate.worker.world import World
 

@@ -6,12 +6,12 @@ What goes wrong with the process costs the episode, not the run: a hang or a dea
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from robogate.records.environment import Description, Outcome, Registration, Ste
 from robogate.records.observation import FloatArray, Observation
 from robogate.scenes.readback import compare
 from robogate.worker.channel import BufferCodec, Channel, ChannelClosed, create_region
+from robogate.worker.deadlines import Deadlines
 from robogate.worker.messages import (
     AskOutcome,
     Call,
@@ -37,23 +38,6 @@ from robogate.worker.messages import (
     encode_call,
 )
 from robogate.worker.process import ChildProcess, python_arguments
-
-
-@dataclass(frozen=True)
-class Deadlines:
-    """Longest accepted duration of each kind of call, s. Passing one ends the child.
-
-    Attributes:
-        start: Until the environment is built.
-        reset: Of a reset.
-        step: Of any other call.
-        close: Of a friendly end, before the child is killed.
-    """
-
-    start: float = 180.0
-    reset: float = 120.0
-    step: float = 60.0
-    close: float = 5.0
 
 
 class ChildEnvironment:
@@ -90,6 +74,7 @@ class ChildEnvironment:
         self._identity: dict[str, Any] | None = None
         self._was_reset = False
         self._killed = False
+        self._building = False
 
     @property
     def worker_pid(self) -> int:
@@ -137,8 +122,8 @@ class ChildEnvironment:
         return reply
 
     def close(self) -> None:
-        """End the child; one that does not end by itself is killed."""
-        if self._process is not None and not self._killed:
+        """End the child; one that still builds, or does not end by itself, is killed."""
+        if self._process is not None and not self._killed and not self._building:
             try:
                 self._call(Close(), self._deadlines.close)
                 self._process.wait(self._deadlines.close)
@@ -153,23 +138,39 @@ class ChildEnvironment:
             if self._process is not None:
                 self._process.kill()
 
+    def launch(self) -> None:
+        """Start the child, which builds the environment while the caller does something else.
+
+        What goes wrong with the building is said by whatever waits for it: `start`, or a call.
+
+        Raises:
+            RunError: There can be no process (``load``).
+        """
+        if self._process is not None:
+            return
+        try:
+            self._spawn()
+        except OSError as exc:
+            raise RunError(f"environment process cannot be started: {exc}", code="load") from exc
+        self._building = True
+        message = {"factory": self._factory, "options": self._options}
+        with contextlib.suppress(ChannelClosed, TimeoutError):  # whoever waits for it says why
+            self._send(message, BufferCodec(), time.monotonic() + self._deadlines.start)
+
     def start(self) -> None:
-        """Start the child and build the environment in it; a second call does nothing.
+        """Start the child and wait until the environment is built; a second call does nothing.
 
         Raises:
             RunError: It cannot be built (``load``), or as the factory raised.
             UsageError: As the factory raised it: the machine lacks something.
         """
-        if self._process is not None:
+        self.launch()
+        if not self._building:
             return
-        deadline = time.monotonic() + self._deadlines.start
         try:
-            self._spawn()
-        except OSError as exc:
-            raise RunError(f"environment process cannot be started: {exc}", code="load") from exc
-        message = {"factory": self._factory, "options": self._options}
-        try:
-            self._exchange(message, BufferCodec(), deadline, None)
+            # The reply to its first message is as empty as that to the last.
+            self._receive(Close(), time.monotonic() + self._deadlines.start)
+            self._building = False
         except (ChannelClosed, TimeoutError, StrictError, ValueError, InternalError) as exc:
             why = self._explain(exc, "building the environment", self._deadlines.start)
             self._end_child()
@@ -228,31 +229,33 @@ class ChildEnvironment:
             raise EpisodeError(f"no new worker: {exc.message}", code="worker_died") from exc
 
     def _call(self, call: Call, limit: float) -> Any:
-        if self._process is None:
-            if self._was_reset:
-                raise EpisodeError(
-                    f"{call_name(call)}: the worker is gone; reset first", code="worker_died"
-                )
-            self.start()
+        if self._process is None and self._was_reset:
+            raise EpisodeError(
+                f"{call_name(call)}: the worker is gone; reset first", code="worker_died"
+            )
+        self.start()
         codec = BufferCodec()
         message = encode_call(call, codec)
+        deadline = time.monotonic() + limit
         try:
-            return self._exchange(message, codec, time.monotonic() + limit, call)
+            self._send(message, codec, deadline)
+            return self._receive(call, deadline)
         except (ChannelClosed, TimeoutError, StrictError, ValueError, InternalError) as exc:
             error = self._failure(exc, call, limit)
             self._end_child()
             raise error from exc
 
-    def _exchange(
-        self, message: Any, codec: BufferCodec, deadline: float, call: Call | None
-    ) -> Any:
+    def _send(self, message: Any, codec: BufferCodec, deadline: float) -> None:
         assert self._channel is not None
         self._sequence += 1
         self._channel.send(self._sequence, message, codec, deadline)
+
+    def _receive(self, call: Call, deadline: float) -> Any:
+        assert self._channel is not None
         sequence, reply, received = self._channel.receive(deadline)
         if sequence != self._sequence:
             raise ValueError(f"reply {sequence} to call {self._sequence}")
-        return decode_reply(call or Close(), reply, received)
+        return decode_reply(call, reply, received)
 
     def _failure(self, exc: Exception, call: Call, limit: float) -> RobogateError:
         """The error that a call ends in whose child can no longer be trusted."""
@@ -292,3 +295,4 @@ class ChildEnvironment:
             channel.close()
         with self._lock:
             self._process = self._channel = None
+            self._building = False

@@ -19,8 +19,8 @@ from typing import Any
 
 from robogate.errors import EpisodeError, RobogateError, RunError
 from robogate.worker.client import RemoteEnvironment
+from robogate.worker.deadlines import Deadlines
 from robogate.worker.http_client import ReplyLate, WorkerConnection
-from robogate.worker.pipe import Deadlines
 from robogate.worker.process import ChildProcess
 from robogate.worker.server import TOKEN_VARIABLE
 from robogate.worker.world import World
