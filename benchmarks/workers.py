@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +37,21 @@ from common import (
 CONTROLS = {"zero": 1, "oracle": 3}
 
 
-def evaluate(folder: Path, adapter: str, workers: int, budget: str) -> Usage:
+@dataclass(frozen=True)
+class Timed:
+    """An evaluation, and where its wall time went.
+
+    Attributes:
+        usage: Of the process.
+        parts: s, which add up to the wall time: what workers do at the same time counts as its
+            share of one of them.
+    """
+
+    usage: Usage
+    parts: dict[str, float]
+
+
+def evaluate(folder: Path, adapter: str, workers: int, budget: str) -> Timed:
     """Evaluate without media and throw the run away."""
     command = evaluation(
         folder / "run",
@@ -43,9 +60,33 @@ def evaluate(folder: Path, adapter: str, workers: int, budget: str) -> Usage:
         f"runtime.workers={workers}",
         "runtime.media=off",
     )
+    began = time.time()
     usage = run(command)
+    episodes = json.loads((folder / "run" / "result.json").read_text())["episodes"]
     shutil.rmtree(folder / "run")
-    return usage
+    timings = [episode["timing"] for episode in episodes]
+    first = min(_seconds(timing["started_at"]) for timing in timings)
+    ends: dict[int, float] = {}
+    for timing in timings:
+        pid = timing["worker_pid"]
+        ends[pid] = max(ends.get(pid, 0.0), _seconds(timing["ended_at"]))
+    last, count = max(ends.values()), len(ends)
+    parts = {"until the first scenario starts": first - began}
+    for name, field in (
+        ("resets", "reset_s"),
+        ("steps: control, physics, rendering, readback, pipe", "step_s"),
+        ("inference", "inference_s"),
+    ):
+        parts[name] = sum(timing[field] for timing in timings) / count
+    idle = sum(last - end for end in ends.values()) / count
+    parts["checks, hashes, judgement, records"] = last - began - idle - sum(parts.values())
+    parts["a worker without a scenario, at the end"] = idle
+    parts["after the last scenario: measuring, validating, writing"] = began + usage.wall_s - last
+    return Timed(usage, parts)
+
+
+def _seconds(at: str) -> float:
+    return datetime.datetime.fromisoformat(at).timestamp()
 
 
 def qualify() -> float:
@@ -83,20 +124,23 @@ def main() -> None:
     wall: dict[int, list[float]] = {1: [], 2: []}
     controls: dict[str, list[float]] = {name: [] for name in CONTROLS}
     peak: dict[str, list[float]] = {"smoke": [], "standard": []}
+    spent: dict[int, list[Timed]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for i in range(args.rounds):
             note(f"round {i + 1} of {args.rounds}")
             # Alternately first, so that neither always meets the warmer or the busier machine.
             for workers in (1, 2) if i % 2 == 0 else (2, 1):
-                usage = evaluate(folder, "oracle", workers, "standard")
+                timed = evaluate(folder, "oracle", workers, "standard")
+                usage = timed.usage
+                spent[workers].append(timed)
                 wall[workers].append(usage.wall_s)
                 if workers == 1:
                     peak["standard"].append(usage.peak_mb)
                 else:
                     controls["oracle"].append(usage.wall_s)
-            controls["zero"].append(evaluate(folder, "zero", 2, "standard").wall_s)
-            peak["smoke"].append(evaluate(folder, "oracle", 1, "smoke").peak_mb)
+            controls["zero"].append(evaluate(folder, "zero", 2, "standard").usage.wall_s)
+            peak["smoke"].append(evaluate(folder, "oracle", 1, "smoke").usage.peak_mb)
     one, two = (Sample(tuple(wall[n])) for n in (1, 2))
     gain = Sample(tuple(a / b for a, b in zip(one.values, two.values, strict=True)))
     zero, oracle = (Sample(tuple(controls[name])) for name in CONTROLS)
@@ -115,12 +159,23 @@ def main() -> None:
         ["peak memory of the runner, 16 episodes", small.text(0) + " MB", ""],
         ["peak memory of the runner, 68 episodes", large.text(0) + " MB", "the same"],
     ]
+    parts = {
+        name: {n: Sample(tuple(timed.parts[name] for timed in spent[n])) for n in spent}
+        for name in spent[1][0].parts
+    }
+    parts["CPU time, all processes"] = {
+        n: Sample(tuple(timed.usage.cpu_s for timed in spent[n])) for n in spent
+    }
     document: dict[str, Any] = {
         "machine": facts,
         "wall_s": {"1": one.document(), "2": two.document()},
         "gain": gain.document(),
         "controls_s": {"zero": zero.document(), "oracle": oracle.document()},
         "projected_s": projected,
+        "parts_s": {
+            name: {str(n): sample.document() for n, sample in both.items()}
+            for name, both in parts.items()
+        },
         "peak_mb": {"16": small.document(), "68": large.document()},
     }
     if args.qualify:
@@ -134,6 +189,13 @@ def main() -> None:
             f"Without media; median of {args.rounds} rounds (smallest to largest).",
             "",
             table(["what", "measured", "target"], rows),
+            "",
+            "Where the wall time of the 68 scenarios goes, s.",
+            "",
+            table(
+                ["part", "1 worker", "2 workers"],
+                [[name, both[1].text(), both[2].text()] for name, both in parts.items()],
+            ),
         ]
     )
     publish("workers", document, text)

@@ -3,7 +3,11 @@ import json
 import math
 import time
 
+import numpy as np
 import pytest
+import rfc8785
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from robogate.contract import canonical
 from robogate.contract.canonical import (
@@ -31,6 +35,37 @@ def test_canonical_text_is_rfc_8785():
         '{"\\r":2,"1":[1e+30,4.5,0.002,1e-27,333333333.3333333,0,1e+21,100000000000000000000],'
         '"\u20ac":1,"\U0001f600":4,"\ufb33":3}'
     )
+
+
+KEYS = st.text(st.characters(codec="utf-8"), max_size=6)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"))
+)
+VALUES = st.recursive(
+    LEAVES, lambda v: st.lists(v) | st.lists(v).map(tuple) | st.dictionaries(KEYS, v), max_leaves=30
+)
+
+
+@given(VALUES)
+@example(["".join(map(chr, range(0x80))), "\u2028\U0001f600"])
+@example([1e15, 1e16, 123456789012345.6, 1e-4, 1e-5, 1e-6, 1e-7, 5e-324, -0.0, -1.0, 1.5e300])
+@example({"\U0001f600": 1, "\ufb33": 2})
+@example({"": {}, "a": [], "b": ()})
+def test_every_text_is_the_librarys(value):
+    assert canonical_bytes(value) == rfc8785.dumps(value)
+
+
+class Text(str):
+    pass
+
+
+def test_what_is_not_quite_a_json_type_is_as_the_library_says():
+    value = {"a": [Text("x"), np.float64(0.1), np.float64(2.0)], Text("k"): True}
+    assert canonical_bytes(value) == rfc8785.dumps(value) == b'{"a":["x",0.1,2],"k":true}'
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,20 @@ def test_what_a_worker_elsewhere_needs_is_not_asked_of_this_machine(
     monkeypatch.setattr(preflight, "resolve_gl", absent)
     (point,) = compose(["adapter=zero", "runtime.env.url=http://127.0.0.1:1"])
     prepare(point)
+
+
+def test_the_processes_of_all_workers_are_launched_before_anybody_waits(tmp_path: Path) -> None:
+    (point,) = compose(["adapter=zero"])
+    launched = prepare(point).place(tmp_path).launch(2)
+    try:
+        pids = [environment.worker_pid for environment in launched]  # type: ignore[attr-defined]
+        assert all(pids) and len(set(pids)) == 2
+    finally:
+        for environment in launched:
+            environment.close()
+
+
+def test_a_worker_elsewhere_is_not_reached_before_it_is_needed(tmp_path: Path) -> None:
+    (point,) = compose(["adapter=zero", "runtime.env.url=http://127.0.0.1:1"])
+    (environment,) = prepare(point).place(tmp_path).launch(1)
+    assert type(environment) is RemoteEnvironment

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,14 @@ def create_once(marker: str) -> StubEnvironment:
 def create_hanging() -> StubEnvironment:
     time.sleep(3600)
     raise AssertionError
+
+
+def meet(folder: str, name: str, other: str) -> StubEnvironment:
+    """Built once the other one is being built."""
+    Path(folder, name).touch()
+    while not Path(folder, other).exists():
+        time.sleep(0.01)
+    return StubEnvironment()
 
 
 def create_failing(kind: str) -> StubEnvironment:

@@ -226,6 +226,35 @@ def test_what_cannot_be_built_ends_the_run(
         make(factory, **options).start()
 
 
+def test_launched_children_build_at_the_same_time(make: Maker, tmp_path: Path) -> None:
+    # Each waits until the other is being built too: one after the other, they would wait for ever.
+    first = make("meet", Deadlines(), folder=str(tmp_path), name="a", other="b")
+    second = make("meet", Deadlines(), folder=str(tmp_path), name="b", other="a")
+    first.launch()
+    second.launch()
+    assert first.worker_pid and second.worker_pid
+    pid = first.worker_pid
+    assert first.identity() == {"simulator": "none"} and second.identity() == first.identity()
+    first.start()
+    assert first.worker_pid == pid
+
+
+def test_what_a_launched_child_cannot_build_is_said_by_the_first_call(make: Maker) -> None:
+    child = make("create_failing", kind="usage")
+    child.launch()
+    with pytest.raises(UsageError, match="^no OpenGL here"):
+        child.identity()
+    assert child.worker_pid == 0
+
+
+def test_closing_ends_a_child_that_is_still_being_built(make: Maker, tmp_path: Path) -> None:
+    child = make("meet", Deadlines(), folder=str(tmp_path), name="a", other="nobody")
+    child.launch()
+    pid = child.worker_pid
+    child.close()
+    assert child.worker_pid == 0 and gone_within(pid, 30)
+
+
 def test_a_start_has_a_deadline(make: Maker) -> None:
     child = make("create_hanging", deadlines=Deadlines(start=0.5))
     with pytest.raises(RunError, match="cannot be built: no answer within 0.5 s") as caught:
