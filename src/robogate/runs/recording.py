@@ -7,10 +7,11 @@ disk that stops altogether loses the recording, never the run. Nothing here can 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,10 @@ from robogate.scenes.manifest import Scenario
 
 #: Observations waiting to be encoded: about 25 MB of two 256×256 cameras.
 QUEUE_OBSERVATIONS = 64
+#: Encoded at a time: waking up for each of them, with cold caches, doubles what it costs.
+BATCH_OBSERVATIONS = 16
+#: Longest that an observation of a slow run waits for the others of its batch, s.
+_PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Recorder:
         self._warn = warn
         self._stall_s = stall_s
         self._queue: queue.Queue[_Event] = queue.Queue(QUEUE_OBSERVATIONS)
+        self._wake = threading.Event()
         self._open: dict[str, _EpisodeFiles] = {}
         self._lost: list[str] = []
         self._abandoned = False
@@ -120,6 +126,8 @@ class Recorder:
             self._queue.put(event, timeout=self._stall_s)
         except queue.Full:
             self._abandon(f"made no progress for {self._stall_s:g} s")
+        if not isinstance(event, _Observed) or self._queue.qsize() >= BATCH_OBSERVATIONS:
+            self._wake.set()
 
     def _abandon(self, why: str) -> None:
         self._abandoned = True
@@ -137,11 +145,21 @@ class Recorder:
                     stale.unlink()
         except OSError as exc:
             self._failed("folder", exc)
-        while (event := self._queue.get()) is not None and not self._abandoned:
+        for event in self._events():
             self._handle(event)
         for scenario_id, files in self._open.items():
             # The run ended in the middle of an episode; what was seen until then is worth keeping.
             self._guard(scenario_id, files.finish)
+
+    def _events(self) -> Iterator[_Started | _Observed | _Finished]:
+        """What was handed over, in batches, until the end of the run."""
+        while True:
+            self._wake.wait(_PATIENCE_S)
+            self._wake.clear()
+            with contextlib.suppress(queue.Empty):
+                while (event := self._queue.get_nowait()) is not None and not self._abandoned:
+                    yield event
+                return
 
     def _handle(self, event: _Started | _Observed | _Finished) -> None:
         if isinstance(event, _Started):
