@@ -31,7 +31,7 @@ APPLIED: dict[str, Any] = {
     "parts": {f"part_{i}": {"position": [0.1 * i, 0.25, 0.5], "mass": 0.1} for i in range(35)},
     "sha256": "0" * 64,
 }
-REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None)
+REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None, None)
 
 
 class PreparedEnvironment:

@@ -116,7 +116,7 @@ def rounds(port: int, echo: int, calls: int, count: int) -> dict[str, list[float
     url = f"http://127.0.0.1:{port}"
     robot = Robot(url)
     remote = RemoteEnvironment(url)
-    remote.register(Registration("0" * 64, "zero", "1", "0" * 64, None, None, None, None))
+    remote.register(Registration("0" * 64, "zero", "1", "0" * 64, None, None, None, None, None))
     raw = Raw(echo)
     small, large, pngs = sizes(port, robot)
     command = dump({"method": "call", "arguments": {"command": [0.0] * JOINTS}}, MSGPACK)
