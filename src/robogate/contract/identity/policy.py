@@ -47,21 +47,24 @@ class _Installed:
     editable: bool
 
 
-def measure_policy(backend: str, module: str, class_name: str) -> PolicySource:
-    """Measure the source of an imported policy class.
+def measure_policy(
+    backend: str, module: str, class_name: str, *, imported: bool = True
+) -> PolicySource:
+    """Measure the source of a policy class.
 
     Args:
         backend: What runs it, such as ``python``.
-        module: Name of the imported module.
+        module: Name of the module.
         class_name: Name of the class in it.
+        imported: The module is imported here; else it is found as an import would find it.
 
     Raises:
         RunError: ``policy_source``: no source file, a linked folder, or a tracked checkout that
             does not hold exactly its tracked Python files; the message names the file.
     """
-    installed = _find_installed(module)
+    installed = _find_installed(module_file(module, imported=imported))
     standing_alone = installed is not None and not installed.editable
-    tree = read_source(module, alone=standing_alone)
+    tree = read_source(module, alone=standing_alone, imported=imported)
     revision = check_checkout(tree)
     _refuse_links(tree)
     source: Literal["checkout", "distribution", "files"] = "files"
@@ -134,9 +137,9 @@ def _refuse_links(tree: SourceTree) -> None:
             )
 
 
-def _find_installed(module: str) -> _Installed | None:
-    """The distribution whose RECORD lists the module, or whose editable project holds it."""
-    file = Path(os.path.realpath(module_file(module)))
+def _find_installed(module: Path) -> _Installed | None:
+    """The distribution whose RECORD lists a module's file, or whose editable project holds it."""
+    file = Path(os.path.realpath(module))
     editable: tuple[int, _Installed] | None = None
     for name, version, folder in find_distributions():
         site = Path(os.path.realpath(folder.parent))

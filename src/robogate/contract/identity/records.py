@@ -167,10 +167,11 @@ class ProcessIdentity:
 
 @dataclass(frozen=True)
 class PolicyIdentity:
-    """The imported policy runtime (protocol section 2).
+    """The policy runtime (protocol section 2).
 
     Attributes:
-        origin: ``measured`` in a process of ours, or ``declared`` by a server.
+        origin: ``measured`` in a process of ours, in this one or beside a server, or ``declared``
+            by a server.
         backend: What runs the policy, such as ``python``.
         module: Module of the class.
         class_name: Qualified name of the class in it.

@@ -1,13 +1,13 @@
-"""Which Python files make up an imported policy, and their hashes."""
+"""Which Python files make up a policy, and their hashes."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 
 from robogate.contract.canonical import sha256_file
@@ -46,24 +46,26 @@ def source_error(message: str) -> RunError:
     return RunError(message, code="policy_source")
 
 
-def read_source(module: str, *, alone: bool = False) -> SourceTree:
-    """Find and hash the complete Python source of an imported module's package.
+def read_source(module: str, *, alone: bool = False, imported: bool = True) -> SourceTree:
+    """Find and hash the complete Python source of a module's package.
 
     A package's source is every Python file in its folder. A module that stands alone can import
     what lies beside it, so its source is every Python file of its folder, and of the packages in
     that folder.
 
     Args:
-        module: Name of an imported module.
+        module: Name of the module.
         alone: The module stands alone and is installed, in a folder that it shares with others;
             then nothing beside it is its source.
+        imported: The module is imported here; else it is found as an import would find it, and
+            nothing of it is executed.
 
     Raises:
         RunError: ``policy_source``: it has no source file, or a file cannot be read.
     """
     package = module.partition(".")[0]
-    file = module_file(module)
-    folders = [Path(p) for p in getattr(sys.modules[package], "__path__", ())]
+    file = module_file(module, imported=imported)
+    folders = [Path(p) for p in _search_path(package, imported)]
     holding = [f for f in folders if f in file.parents]
     if holding:
         scope = Path(os.path.realpath(holding[0]))
@@ -100,22 +102,55 @@ def read_source(module: str, *, alone: bool = False) -> SourceTree:
     )
 
 
-def module_file(module: str) -> Path:
-    """Source file of an imported module.
+def module_file(module: str, *, imported: bool = True) -> Path:
+    """Source file of a module.
+
+    Args:
+        module: Its name.
+        imported: As in `read_source`.
 
     Raises:
-        RunError: ``policy_source``: it is not imported, or has no ``.py`` file.
+        RunError: ``policy_source``: it is not imported or not found, or has no ``.py`` file.
     """
-    loaded = sys.modules.get(module)
-    if loaded is None:
-        raise source_error(f"policy module {module} is not imported")
-    name = getattr(loaded, "__file__", None)
+    if imported:
+        loaded = sys.modules.get(module)
+        if loaded is None:
+            raise source_error(f"policy module {module} is not imported")
+        name = getattr(loaded, "__file__", None)
+    else:
+        name = _find(module).origin
     if not name or not name.endswith(".py"):
         raise source_error(
             f"policy module {module} has no Python source file (it is {name or 'built in'}); a "
             "policy is identified by its source: use a module that has one"
         )
     return Path(os.path.abspath(name))
+
+
+def _search_path(package: str, imported: bool) -> Iterable[str]:
+    """Folders of a top-level package; none where it is a module that stands alone."""
+    if imported:
+        return getattr(sys.modules[package], "__path__", ())
+    return _find(package).submodule_search_locations or ()
+
+
+def _find(module: str) -> ModuleSpec:
+    """Ask the import system where a module is, from the outside in; executes nothing of it."""
+    path: list[str] | None = None
+    spec: ModuleSpec | None = None
+    parts = module.split(".")
+    for end in range(1, len(parts) + 1):
+        name = ".".join(parts[:end])
+        found = (finder.find_spec(name, path) for finder in sys.meta_path)
+        spec = next((one for one in found if one is not None), None)
+        if spec is None or (end < len(parts) and spec.submodule_search_locations is None):
+            raise source_error(
+                f"policy module {module}: there is no '{name}' in this Python environment; run "
+                "this with the interpreter and in the folder that the server is run in"
+            )
+        path = list(spec.submodule_search_locations or ())
+    assert spec is not None
+    return spec
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
