@@ -21,7 +21,7 @@ help:  ## Show this
 setup: .venv/.robogate-setup assets  ## Make .venv from the locked requirements, check rendering, fetch assets
 
 # Built once; a changed lock file or build file builds it again.
-.venv/.robogate-setup: requirements/full.txt pyproject.toml hatch_build.py scripts/setup.sh scripts/setup_gl.sh
+.venv/.robogate-setup: requirements/full.txt requirements/peers.txt pyproject.toml hatch_build.py scripts/setup.sh scripts/setup_gl.sh
 	@scripts/setup.sh
 	@touch .venv/.robogate-setup
 

@@ -19,6 +19,7 @@ fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 echo "installing the locked requirements (a few minutes the first time)"
 $python -m pip install -qq --require-hashes -r requirements/full.txt
+$python -m pip install -qq --require-hashes --no-deps -r requirements/peers.txt
 $python -m pip install -qq --no-deps -e .
 
 scripts/setup_gl.sh

@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("robogate.reports.doctor_cli", "check this machine; say what to type"),
     "diff": ("robogate.reports.diff_cli", "compare two results, where their contracts allow it"),
     "serve": ("robogate.worker.serve", "put a robot behind HTTP"),
+    "attest-server": ("robogate.adapters.attest_cli", "measure a policy server from beside it"),
     "manifest": ("robogate.runs.manifest", "check or write the scenario manifests"),
     "assets": ("robogate.runs.assets", "rebuild and check the pinned files in data/"),
 }
@@ -44,6 +45,8 @@ EXTRAS = {
     "uvicorn": "worker",
     "msgpack": "worker",
     "PIL": "worker",
+    "zmq": "groot",
+    "websockets": "openpi",
     "mujoco": "mujoco",
     "mink": "mujoco",
     "ruckig": "mujoco",
@@ -78,7 +81,7 @@ def help_text() -> str:
     """The help, on one screen of 80 columns."""
     others = [(name, text) for name, (_, text) in VERBS.items() if name != "run"]
     return _HELP.format(
-        version=__version__, verbs="\n".join(f"  {name:<10}  {text}" for name, text in others)
+        version=__version__, verbs="\n".join(f"  {name:<13}  {text}" for name, text in others)
     )
 
 

@@ -15,14 +15,22 @@ from robogate.contract.adapter_schema import PythonAdapter
 from robogate.contract.schema import Adapter
 from robogate.contract.strict import decode
 from robogate.records.observation import PolicyObservation
+from robogate.scenes.dual_arm_config import DualArmBench
 from robogate.scenes.pnp_config import PnpBench
 
 TESTS = Path(__file__).parents[1]
+# What several test modules of this folder share.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
 def bench() -> PnpBench:
     return decode(PnpBench, json.loads((TESTS / "scenes" / "mujoco_pnp.json").read_text()))
+
+
+@pytest.fixture(scope="session")
+def dual_arm_bench() -> DualArmBench:
+    return decode(DualArmBench, json.loads((TESTS / "scenes" / "mujoco_dual_arm.json").read_text()))
 
 
 def _adapter(kind: str, role: str = "control") -> Adapter:

@@ -12,7 +12,7 @@ from robogate.config.compose import compose
 from robogate.config.hydra_values import hydra_composer
 from robogate.config.overrides import ALL_GROUPS
 from robogate.config.runtime import Deadlines, EnvironmentPlace, Runtime
-from robogate.contract.adapter_schema import PythonAdapter
+from robogate.contract.adapter_schema import SERVER_SCHEMES, PythonAdapter
 from robogate.errors import ConfigError
 from robogate.records.contract import thaw
 from robogate.records.contract_check import misfit
@@ -93,8 +93,16 @@ def choosing(point, group, option):
     overrides = [f"{g}={name}" for g, name in {**chosen, group: option}.items()]
     with hydra_composer(None) as composer:
         raw = composer.values(overrides)
-    if raw.unresolved("adapter").get("target") == "???":
-        overrides.append("adapter.target=module:Class")
+    adapter = raw.unresolved("adapter")
+    left_open = {
+        "target": "module:Class",
+        "url": f"{SERVER_SCHEMES.get(adapter['kind'], ('ws',))[0]}://127.0.0.1:1",
+        "layout": "n1.6",
+        "chunk": "4",
+    }
+    overrides += [
+        f"adapter.{key}={value}" for key, value in left_open.items() if adapter.get(key) == "???"
+    ]
     return overrides, raw.unresolved(group)
 
 
@@ -578,3 +586,17 @@ def test_groups_are_what_conf_holds(default):
     from robogate.contract.layout import conf_dir
 
     assert {p.name for p in conf_dir().iterdir() if p.is_dir()} == set(ALL_GROUPS)
+
+
+def test_a_server_of_one_state_takes_one_worker():
+    overrides = [
+        "bench=mujoco_dual_arm",
+        "adapter=xpolicylab",
+        "adapter.url=ws://127.0.0.1:1",
+        "adapter.chunk=4",
+    ]
+    assert one(*overrides).frozen.adapter.execute == 4
+    text = message(*overrides, "runtime.workers=2")
+    assert text.endswith("use runtime.workers=1")
+    text = message(*overrides, "adapter.image_resize=pad")
+    assert "adapter.image_size: is null" in text

@@ -80,3 +80,13 @@ def test_a_key_that_a_kind_has_no_use_for_is_left_to_be_refused(kind, key):
     raw = {key: "x", **({"url": "ws://h:1"} if kind == "openpi" else {})}
     assert take_location(kind, raw) in (PolicyLocation(), PolicyLocation(url="ws://h:1"))
     assert raw == {key: "x"}
+
+
+def test_the_address_of_a_helper_beside_the_server_is_taken_out():
+    raw = {"url": "ws://h:1", "attest": "http://h:2"}
+    assert take_location("openpi", raw) == PolicyLocation(url="ws://h:1", attest="http://h:2")
+    assert raw == {}
+    assert message("openpi", url="ws://h:1", attest="h:2").startswith("adapter.attest: is 'h:2'")
+    assert "more than an address" in message(
+        "openpi", url="ws://h:1", attest="http://user:word@h:2"
+    )

@@ -31,6 +31,23 @@ class AdapterEntry:
     modules: tuple[str, ...]
 
 
+#: What the adapters of servers share.
+_SERVER = (
+    "adapters/attest_cli.py",
+    "adapters/attestation.py",
+    "adapters/chunks.py",
+    "adapters/loaded.py",
+    "adapters/remote.py",
+    "adapters/wire.py",
+)
+#: What the adapters of networks that were trained on LIBERO share.
+_LIBERO = ("adapters/images.py", "adapters/libero.py", "adapters/libero_policy.py")
+
+
+def _sorted(*modules: str) -> tuple[str, ...]:
+    return tuple(sorted(modules))
+
+
 _ADAPTERS: Mapping[str, AdapterEntry] = {
     "zero": AdapterEntry(
         loader="robogate.adapters.zero:load",
@@ -54,6 +71,37 @@ _ADAPTERS: Mapping[str, AdapterEntry] = {
     "python": AdapterEntry(
         loader="robogate.adapters.python:load",
         modules=("adapters/loaded.py", "adapters/python.py"),
+    ),
+    "groot_server": AdapterEntry(
+        loader="robogate.adapters.groot_server:load",
+        modules=_sorted(
+            *_SERVER,
+            *_LIBERO,
+            "adapters/groot_layout.py",
+            "adapters/groot_server.py",
+            "adapters/groot_wire.py",
+            "adapters/zmq_client.py",
+        ),
+    ),
+    "openpi": AdapterEntry(
+        loader="robogate.adapters.openpi:load",
+        modules=_sorted(
+            *_SERVER,
+            *_LIBERO,
+            "adapters/openpi.py",
+            "adapters/openpi_wire.py",
+            "adapters/websocket_client.py",
+        ),
+    ),
+    "xpolicylab": AdapterEntry(
+        loader="robogate.adapters.xpolicylab:load",
+        modules=_sorted(
+            *_SERVER,
+            "adapters/websocket_client.py",
+            "adapters/xpolicylab.py",
+            "adapters/xpolicylab_layout.py",
+            "adapters/xpolicylab_wire.py",
+        ),
     ),
 }
 

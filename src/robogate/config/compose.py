@@ -13,6 +13,8 @@ from robogate.config.hydra_values import Composer, UnchosenError, Values, hydra_
 from robogate.config.location import take_location
 from robogate.config.overrides import expand
 from robogate.config.runtime import Runtime, runtime_faults
+from robogate.contract.adapter_schema import ONE_EPISODE
+from robogate.contract.schema import Adapter
 from robogate.errors import ConfigError, EvidenceError
 from robogate.records.contract import GROUPS, FrozenContract, freeze, group_types
 from robogate.records.contract_check import misfit
@@ -84,6 +86,7 @@ def _point(overrides: Sequence[str], composer: Composer) -> Point:
     faults = runtime_faults(runtime)
     if faults:
         raise ConfigError("; ".join(str(fault) for fault in faults[:5]))
+    _refuse_shared_server(groups["adapter"], runtime)
     bound = bind(groups["bench"], groups["track"], groups["adapter"], location.checkpoint)
     groups.update(bench=bound.bench, track=bound.track, adapter=bound.adapter)
     try:
@@ -169,6 +172,15 @@ def _fitting(
         if misfit(group, raw, bench) is None:
             fitting.append(option)
     return fitting
+
+
+def _refuse_shared_server(adapter: Adapter, runtime: Runtime) -> None:
+    """Refuse several episodes at once on a server that keeps one state for all of them."""
+    if adapter.kind in ONE_EPISODE and runtime.workers > 1:
+        raise ConfigError(
+            f"runtime.workers: is {runtime.workers}, but an {adapter.kind} server resets its one "
+            "model for everybody when an episode begins: use runtime.workers=1"
+        )
 
 
 def _refuse_shared_folders(points: Sequence[Point]) -> None:

@@ -13,7 +13,8 @@ from robogate.errors import ConfigError
 from robogate.records.location import PolicyLocation
 
 #: Keys of the adapter group that do not enter the contract.
-CHECKPOINT, URL = "checkpoint", "url"
+CHECKPOINT, URL, ATTEST = "checkpoint", "url", "attest"
+_HELPER_SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,11 @@ class _Keys:
 
     checkpoint: str | None
     url: str | None
+    attest: str | None
 
 
 def take_location(kind: str, raw: dict[str, Any]) -> PolicyLocation:
-    """Take ``checkpoint`` and ``url`` out of an adapter group's raw values; changes ``raw``.
+    """Take what is a path or an address out of an adapter group's raw values; changes ``raw``.
 
     Args:
         kind: Of adapter. A key that it has no use for is left, and so refused as unknown.
@@ -34,16 +36,18 @@ def take_location(kind: str, raw: dict[str, Any]) -> PolicyLocation:
     Raises:
         ConfigError: The path does not exist, or the address is none of that kind's server.
     """
-    taken: dict[str, Any] = {CHECKPOINT: None, URL: None}
+    taken: dict[str, Any] = {CHECKPOINT: None, URL: None, ATTEST: None}
     if kind in LOCAL_CHECKPOINT and CHECKPOINT in raw:
         taken[CHECKPOINT] = raw.pop(CHECKPOINT)
-    if kind in SERVER_SCHEMES and URL in raw:
-        taken[URL] = raw.pop(URL)
+    if kind in SERVER_SCHEMES:
+        taken.update({name: raw.pop(name) for name in (URL, ATTEST) if name in raw})
     keys = to_record(_Keys, taken, "adapter")
     if kind in SERVER_SCHEMES:
-        _require_address(kind, keys.url)
+        _require_address(URL, SERVER_SCHEMES[kind], keys.url)
+    if keys.attest is not None:
+        _require_address(ATTEST, _HELPER_SCHEMES, keys.attest)
     if keys.checkpoint is None:
-        return PolicyLocation(url=keys.url)
+        return PolicyLocation(url=keys.url, attest=keys.attest)
     path = Path(keys.checkpoint)
     if not keys.checkpoint or not path.exists():
         raise ConfigError(f"adapter.checkpoint: no such file or folder: {keys.checkpoint!r}")
@@ -51,20 +55,19 @@ def take_location(kind: str, raw: dict[str, Any]) -> PolicyLocation:
     return PolicyLocation(checkpoint=path.absolute())
 
 
-def _require_address(kind: str, url: str | None) -> None:
-    schemes = SERVER_SCHEMES[kind]
+def _require_address(name: str, schemes: tuple[str, ...], url: str | None) -> None:
     expected = f"expected {' or '.join(f'{scheme}://HOST:PORT' for scheme in schemes)}"
     if url is None:
-        raise ConfigError(f"adapter.url: must be given: {expected}")
+        raise ConfigError(f"adapter.{name}: must be given: {expected}")
     try:
         parts = urlsplit(url)
         whole = parts.scheme in schemes and parts.hostname and parts.port
     except ValueError:
         whole = False
     if not whole:
-        raise ConfigError(f"adapter.url: is {url!r:.120}, {expected}")
+        raise ConfigError(f"adapter.{name}: is {url!r:.120}, {expected}")
     if parts.username or parts.password or parts.query or parts.fragment:
         # The address is published with the result.
         raise ConfigError(
-            f"adapter.url: holds more than an address, and it stands in every result: {expected}"
+            f"adapter.{name}: holds more than an address, and it stands in every result: {expected}"
         )

@@ -52,7 +52,8 @@ class LearnedAdapter(PolicyAdapter):
         chunk: Actions that one inference returns; a reply of another length is an episode's error.
         replan: When the next inference is made: after ``execute`` of these actions.
         image_transform: Applied to the protocol image, whose row order is the bench's.
-        image_size: Side of the square image that the backend gets, pixels.
+        image_size: Side of the square image that the backend gets, pixels; null where it gets the
+            images as they are rendered.
         image_resize: How it comes to that size: not at all, letterboxed, or by area averaging.
         state_layout: What the backend gets as its state, and in which order.
         quaternion: How an orientation enters the state: LIBERO's axis-angle, whose sign is not
@@ -64,7 +65,7 @@ class LearnedAdapter(PolicyAdapter):
     chunk: int
     replan: str = field(metadata=choices("after_execute"))
     image_transform: str = field(metadata=choices("none", "rotate_180", "rows_reversed"))
-    image_size: int = field()
+    image_size: int | None = field()
     image_resize: str = field(metadata=choices("none", "pad", "area"))
     state_layout: str = field(metadata=choices("libero_8", "pnp_16", "dual_arm_14"))
     quaternion: str = field(metadata=choices("none", "axis_angle_raw"))
@@ -87,10 +88,11 @@ class GrootServerAdapter(LearnedAdapter):
     """A GR00T inference server.
 
     Attributes:
-        layout: Generation of its messages.
+        layout: Generation of its messages; ``_sim`` is their flat form, which a server takes that
+            was started with ``--use-sim-policy-wrapper``.
     """
 
-    layout: str = field(metadata=choices("n1.5", "n1.6", "n1.7"))
+    layout: str = field(metadata=choices("n1.5", "n1.6", "n1.7", "n1.6_sim", "n1.7_sim"))
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,9 @@ ADAPTERS: Mapping[str, type[Adapter]] = MappingProxyType(
 SERVER_SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"groot_server": ("tcp",), "openpi": ("ws", "wss"), "xpolicylab": ("ws", "wss")}
 )
+
+#: Kinds whose server holds one state for everybody, so that no two episodes may be open at once.
+ONE_EPISODE = ("xpolicylab",)
 
 #: Kinds whose checkpoint is a local file or folder; of a server's, only the digest is declared.
 LOCAL_CHECKPOINT = ("python", "groot", "lerobot", "bc")

@@ -53,8 +53,12 @@ def _learned_faults(adapter: LearnedAdapter, bench: Bench) -> Iterator[tuple[str
         what = "expected zero_shot or in_environment: where was it trained?"
         yield "adapter.transfer", f"is 'none', {what}"
     for name in ("chunk", "image_size"):
-        if getattr(adapter, name) < 1:
-            yield f"adapter.{name}", f"is {getattr(adapter, name)}, expected at least 1"
+        value = getattr(adapter, name)
+        if value is not None and value < 1:
+            yield f"adapter.{name}", f"is {value}, expected at least 1"
+    if adapter.image_size is None and adapter.image_resize != "none":
+        what = "expected the side in pixels that adapter.image_resize leads to"
+        yield "adapter.image_size", f"is null, {what}"
     if adapter.execute > adapter.chunk >= 1:
         yield (
             "adapter.execute",

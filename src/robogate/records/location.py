@@ -13,7 +13,10 @@ class PolicyLocation:
     Attributes:
         checkpoint: File or folder of its weights, absolute; None where there is none.
         url: Address of its server; None where it is in this process.
+        attest: Address of the helper that measures the server from beside it; None where nobody
+            does.
     """
 
     checkpoint: Path | None = None
     url: str | None = None
+    attest: str | None = None

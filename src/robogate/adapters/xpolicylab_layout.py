@@ -1,0 +1,160 @@
+"""An observation and an action of two ARX X5 arms as XPolicyLab's policies have them.
+
+Facts: `debug_env_client.py`, `utils/process_data.py` and `utils/robot/_robot_info.json` of
+XPolicyLab/XPolicyLab at the pinned commit. Joint control: per arm six joints (rad) and a gripper,
+whose 0 is closed and 1 open, in the order left arm, left gripper, right arm, right gripper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from robogate.adapters.chunks import require_chunk
+from robogate.adapters.wire import describe, require_array, require_map, wire_error
+from robogate.contract.adapter_schema import LearnedAdapter
+from robogate.contract.schema import Bench
+from robogate.errors import ConfigError, EpisodeError
+from robogate.records.observation import FloatArray, PolicyObservation
+
+FORMAT = "v1.0"
+SIDES = ("left", "right")
+CAMERAS = ("cam_head", "cam_left_wrist", "cam_right_wrist")
+#: Parts of an action in the order of the bench's components, and their lengths.
+PARTS = tuple(
+    part
+    for side in SIDES
+    for part in ((f"{side}_arm_joint_state", 6), (f"{side}_ee_joint_state", 1))
+)
+_LENGTH = sum(length for _, length in PARTS)
+_STATE = {"joint_position": _LENGTH, "left_ee_pose": 7, "right_ee_pose": 7}
+
+
+def require_dual_arm(adapter: LearnedAdapter, bench: Bench) -> None:
+    """Refuse a bench or a contract that these messages are not for.
+
+    Raises:
+        ConfigError: Other actions, another state, or images that are not upright.
+    """
+    action = bench.action
+    if action.semantics != "joint_position_absolute" or len(action.names) != _LENGTH:
+        raise ConfigError(
+            f"bench.action.semantics: is '{action.semantics}' of {len(action.names)} values, "
+            f"adapter '{adapter.kind}' answers in joint_position_absolute of {_LENGTH}",
+            code="adapter",
+        )
+    for name, expected in (
+        ("state_layout", "dual_arm_14"),
+        ("quaternion", "none"),
+        ("image_transform", "none"),
+        ("image_resize", "none"),
+        ("gripper_decode", "environment"),
+    ):
+        if getattr(adapter, name) != expected:
+            raise ConfigError(
+                f"adapter.{name}: is '{getattr(adapter, name)}', adapter '{adapter.kind}' needs "
+                f"'{expected}'",
+                code="adapter",
+            )
+    if bench.image_row_order != "top_first":
+        raise ConfigError(
+            f"bench.image_row_order: is {bench.image_row_order}, XPolicyLab's images have their "
+            "top row first",
+            code="adapter",
+        )
+
+
+def xpolicylab_observation(observation: PolicyObservation, bench: Bench) -> dict[str, Any]:
+    """The observation map of an `infer` request.
+
+    Grippers are as measured. No seed, no label and no success is in it.
+
+    Returns:
+        Images (H, W, 3) uint8, states float64.
+
+    Raises:
+        ConfigError: The bench observes something else.
+    """
+    for name, length in _STATE.items():
+        value = observation.state.get(name)
+        if value is None or value.shape != (length,):
+            raise ConfigError(f"state '{name}' of {length} numbers is needed", code="adapter")
+    missing = [name for name in CAMERAS if name not in observation.images]
+    if missing:
+        raise ConfigError(f"the bench has no camera '{missing[0]}'", code="adapter")
+    joints = observation.state["joint_position"]
+    state: dict[str, Any] = {}
+    start = 0
+    for name, length in PARTS:
+        state[name] = np.array(joints[start : start + length], dtype=np.float64)
+        start += length
+    for side in SIDES:
+        state[f"{side}_ee_pose"] = np.array(observation.state[f"{side}_ee_pose"])
+    return {
+        "data_format_version": FORMAT,
+        "instruction": observation.instruction,
+        "env_idx": 0,
+        "additional_info": {"frequency": bench.timing.control_hz},
+        "vision": {
+            name: {"color": np.ascontiguousarray(observation.images[name])} for name in CAMERAS
+        },
+        "state": state,
+    }
+
+
+def xpolicylab_chunk(actions: Any, adapter: LearnedAdapter) -> tuple[FloatArray, ...]:
+    """The actions that an `infer_result` holds.
+
+    Args:
+        actions: A list with one map an action. A part is an array, or a list of numbers.
+        adapter: Says how many there must be.
+
+    Returns:
+        ``adapter.chunk`` commands, each (14,) float64.
+
+    Raises:
+        EpisodeError: Another length, a part missing, unknown or of another type, not finite.
+    """
+    if not isinstance(actions, list):
+        raise wire_error(f"actions is {describe(actions)}, expected a list of maps")
+    require_chunk(len(actions), adapter)
+    return tuple(_command(action, f"actions[{i}]") for i, action in enumerate(actions))
+
+
+def _command(action: Any, where: str) -> FloatArray:
+    found: Mapping[str, Any] = require_map(action, where)
+    names = [name for name, _ in PARTS]
+    missing = [name for name in names if name not in found]
+    extra = [name for name in found if name not in names]
+    if missing or extra:
+        hint = ""
+        if any(name.endswith("_ee_pose") for name in extra):
+            hint = ": this bench takes joint positions, start the policy with action_type joint"
+        what = f"lacks {', '.join(missing)}" if missing else f"has also {', '.join(extra[:5])}"
+        raise EpisodeError(
+            f"{where} {what}; expected {', '.join(names)}{hint}", code="action_shape"
+        )
+    command = np.concatenate(
+        [_part(found[name], length, f"{where}.{name}") for name, length in PARTS]
+    )
+    if not np.isfinite(command).all():
+        index = int(np.nonzero(~np.isfinite(command))[0][0])
+        raise EpisodeError(
+            f"{where} has {command[index]} as its value {index} of {_LENGTH}",
+            code="action_not_finite",
+        )
+    return command
+
+
+def _part(value: Any, length: int, where: str) -> FloatArray:
+    if isinstance(value, list):
+        if not all(type(item) in (int, float) for item in value):
+            raise wire_error(f"{where} is a list with something else than numbers")
+        value = np.array(value, dtype=np.float64)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.shape != (length,):
+        raise EpisodeError(
+            f"{where} has shape {value.shape}, expected ({length},)", code="action_shape"
+        )
+    return require_array(value, where, (length,)).astype(np.float64)
