@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from robogate.worker.call_error import CallError
 from robogate.worker.contracts import Contract
-from robogate.worker.jobs import Jobs
+from robogate.worker.jobs import Job, Jobs
 from robogate.worker.requests import Request, read_request
 from robogate.worker.wire import JSON, MEDIA_TYPES, WireError, dump, load
 
@@ -108,8 +108,7 @@ def build_app(
                 raise
             message = load(body, media)
             request = read_request(message, contract, offered, reply)
-            result = await _result(http, jobs, request)
-            return _response(200, {"result": result}, reply)
+            return await _answer(http, jobs, request, reply)
         except WireError as exc:
             return _failure(CallError(400, exc.code, exc.message), reply)
         except CallError as exc:
@@ -175,7 +174,23 @@ async def _discard(http: HttpRequest, gate: Gate) -> None:
         await asyncio.wait_for(read(), _DISCARD_S)
 
 
-async def _result(http: HttpRequest, jobs: Jobs, request: Request) -> Any:
+async def _answer(http: HttpRequest, jobs: Jobs, request: Request, media: str) -> Response:
+    from starlette.background import BackgroundTask
+
+    job, future = _submit(jobs, request)
+    try:
+        response = _response(200, {"result": await _result(http, job, future)}, media)
+    except CallError as exc:
+        response = _failure(exc, media)
+
+    async def answered() -> None:
+        job.answered.set()
+
+    response.background = BackgroundTask(answered)
+    return response
+
+
+def _submit(jobs: Jobs, request: Request) -> tuple[Job, asyncio.Future[Any]]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
@@ -185,7 +200,10 @@ async def _result(http: HttpRequest, jobs: Jobs, request: Request) -> Any:
         except RuntimeError:
             log.info("the answer to %s came after the end of the server", request.name)
 
-    job = jobs.submit(request, done)
+    return jobs.submit(request, done), future
+
+
+async def _result(http: HttpRequest, job: Job, future: asyncio.Future[Any]) -> Any:
     await asyncio.wait({future}, timeout=_PATIENCE_S)
     if not future.done():
         leaving = asyncio.ensure_future(_left(http))

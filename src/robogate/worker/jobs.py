@@ -28,11 +28,13 @@ class Job:
         request: What to do.
         done: Told how it ended, once.
         abandoned: Set by whoever submitted it when the client has left.
+        answered: Set by whoever submitted it once the client has been answered.
     """
 
     request: Request
     done: Done
     abandoned: bool = False
+    answered: threading.Event = field(default_factory=threading.Event, repr=False)
     _settled: bool = field(default=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

@@ -28,7 +28,8 @@ from robogate.worker.robot_api import RobotApi
 TOKEN_VARIABLE = "HARNESS_WORKER_TOKEN"
 
 _CHECK_S = 0.05
-_LAST_WORDS_S = 0.3
+#: Until the answer to an overdue request is on its way, at the most, s.
+_LAST_WORDS_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,6 @@ class Server:
             job, limit = overdue
             text = f"{job.request.name}: no answer within {limit:g} s; the worker ends"
             if job.settle(None, CallError(500, "worker_timeout", text, "episode")):
-                time.sleep(_LAST_WORDS_S)
+                job.answered.wait(_LAST_WORDS_S)
                 sys.stdout.flush()
                 force_end(text)
