@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import select
 import socket
+import threading
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -91,6 +92,7 @@ class WorkerConnection:
             raise UsageError("the worker's token or address holds a line break")
         self._head = "\r\n".join(lines).encode("latin-1", "replace")
         self._socket: socket.socket | None = None
+        self._aborted = threading.Event()
 
     def request(self, method: str, arguments: dict[str, Any], limit_s: float) -> Any:
         """Send one request and return its result.
@@ -128,7 +130,8 @@ class WorkerConnection:
             connection.close()
 
     def abort(self) -> None:
-        """Let a request in progress fail, from any thread."""
+        """Let a request in progress fail, and every later one, from any thread."""
+        self._aborted.set()
         connection = self._socket
         if connection is not None:
             try:
@@ -137,7 +140,9 @@ class WorkerConnection:
                 return  # it is gone already
 
     def _ready(self) -> socket.socket:
-        """A connection that the other end has not closed."""
+        """A connection that neither end has closed."""
+        if self._aborted.is_set():
+            raise Unreachable(f"{self.url}: the connection was ended for good")
         if self._socket is not None:
             # Nothing is due between two requests: what can be read is the end, or nonsense.
             if not select.select([self._socket], [], [], 0.0)[0]:
@@ -157,6 +162,9 @@ class WorkerConnection:
                 "line, that --host lets this machine in, and that no firewall is between"
             ) from exc
         self._socket = connection
+        if self._aborted.is_set():  # while it was opened, and not seen by `abort`
+            self.close()
+            raise Unreachable(f"{self.url}: the connection was ended for good")
         return connection
 
     def _receive(self, connection: socket.socket, deadline: float) -> tuple[int, bytes]:
