@@ -37,7 +37,7 @@ from robogate.worker.messages import (
     decode_reply,
     encode_call,
 )
-from robogate.worker.process import ChildProcess, python_arguments
+from robogate.worker.process import ENDING_S, ChildProcess, python_arguments
 
 
 class ChildEnvironment:
@@ -277,7 +277,7 @@ class ChildEnvironment:
         if isinstance(exc, TimeoutError):
             return f"no answer within {limit:g} s; the worker was killed"
         if isinstance(exc, ChannelClosed):
-            self._process.wait(1.0)
+            self._process.wait(ENDING_S)
             said = self._process.last_output()
             return f"the worker {self._process.ending()}" + (f" ({said})" if said else "")
         if isinstance(exc, InternalError):

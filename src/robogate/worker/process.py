@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO
 
 _TAIL_BYTES = 2000
+#: A process that has closed its connection is waited for this long, to say how it ended, s.
+ENDING_S = 5.0
 
 
 class ChildProcess:

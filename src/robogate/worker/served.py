@@ -21,7 +21,7 @@ from robogate.errors import EpisodeError, RobogateError, RunError
 from robogate.worker.client import RemoteEnvironment
 from robogate.worker.deadlines import Deadlines
 from robogate.worker.http_client import ReplyLate, WorkerConnection
-from robogate.worker.process import ChildProcess
+from robogate.worker.process import ENDING_S, ChildProcess
 from robogate.worker.server import TOKEN_VARIABLE
 from robogate.worker.world import World
 
@@ -124,7 +124,7 @@ class ServedEnvironment(RemoteEnvironment):
         process = self._process
         if isinstance(error, ReplyLate):
             return "worker_timeout", f"{text}; the worker was killed"
-        if process is not None and process.wait(1.0):
+        if process is not None and process.wait(ENDING_S):
             return "worker_died", f"{text}; {_how_it_ended(process)}"
         return super()._explain(error, text)
 
@@ -160,7 +160,7 @@ class ServedEnvironment(RemoteEnvironment):
         except (OSError, ValueError) as exc:
             why = str(exc)
             process = self._process
-            if process is not None and process.wait(1.0):
+            if process is not None and process.wait(ENDING_S):
                 why = _how_it_ended(process)
             self._drop()
             raise RunError(
