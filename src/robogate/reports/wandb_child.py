@@ -13,17 +13,17 @@ import atexit
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from robogate.contract.files import write_atomic
 from robogate.evidence.files import CONTRACT, IDENTITY, JOURNAL, MANIFEST, RESULT
 from robogate.reports.follow import finished_episodes
+from robogate.reports.wandb_follower import FINISH_S, POLL_S, Follower, clear, end_now
 from robogate.reports.wandb_log import history_rows
 from robogate.reports.wandb_mirror import STATUS
 from robogate.reports.wandb_rows import (
@@ -37,71 +37,8 @@ from robogate.reports.wandb_rows import (
 )
 from robogate.runs.folder import VIDEOS
 
-POLL_S = 0.25
-#: How long it may go on after the run: with a result, offline and online; and without one.
-FINISH_S = {"offline": 120.0, "online": 300.0}
-ABANDONED_S = 2.0
 #: Videos of unsuccessful episodes that are mirrored; the rest stay in the run folder.
 MOST_VIDEOS = 24
-
-
-class Follower:
-    """Knows when the run is over, and makes sure that this process ends soon after.
-
-    Args:
-        folder: The run folder.
-        mode: ``offline`` or ``online``.
-        scratch: Temporary folder of this process, removed with it.
-    """
-
-    def __init__(self, folder: Path, mode: str, scratch: Path) -> None:
-        self._folder = folder
-        self._mode = mode
-        self._scratch = scratch
-        self._parent = os.getppid()
-        self._told = threading.Event()
-        threading.Thread(target=self._listen, daemon=True).start()
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _listen(self) -> None:
-        """The run's process says that it is over, or its end of the pipe closes with it."""
-        sys.stdin.buffer.read(1)
-        self._told.set()
-
-    def over(self) -> bool:
-        """Whether the run is over or its process is gone."""
-        return self._told.is_set() or os.getppid() != self._parent
-
-    def has_result(self) -> bool:
-        """Whether the run ended with a result."""
-        return (self._folder / RESULT).is_file()
-
-    def _watch(self) -> None:
-        while not self.over():
-            time.sleep(POLL_S)
-        limit = FINISH_S[self._mode] if self.has_result() else ABANDONED_S
-        time.sleep(limit)
-        end_now(13, self._scratch)
-
-
-def clear(scratch: Path) -> None:
-    """End the processes that this one started, and remove its and their temporary files."""
-    try:
-        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    except OSError:
-        children = []  # they watch this process, and follow it a moment later
-    for child in children:
-        try:
-            os.kill(int(child), signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    shutil.rmtree(scratch, ignore_errors=True)
-
-
-def end_now(status: int, scratch: Path) -> None:
-    """End this process without waiting for anything."""
-    clear(scratch)
-    os._exit(status)
 
 
 def start_over_offline(options: argparse.Namespace, why: str) -> NoReturn:
@@ -114,6 +51,7 @@ def start_over_offline(options: argparse.Namespace, why: str) -> NoReturn:
         f"--contract={options.contract}",
         f"--project={options.project}",
         f"--init-timeout={options.init_timeout}",
+        "--niceness=0",  # it has been added
         f"--note={why}",
     ]
     if options.group:
@@ -127,7 +65,7 @@ def say(folder: Path, state: str, message: str, **more: Any) -> None:
     """Leave a status for the run's process; a disk that takes none is told by the exit status."""
     document = {"state": state, "message": message, **more}
     print(json.dumps(document), flush=True)
-    (folder / "wandb" / STATUS).write_text(json.dumps(document) + "\n", encoding="utf-8")
+    write_atomic(folder / "wandb" / STATUS, (json.dumps(document) + "\n").encode())
 
 
 def open_run(folder: Path, options: argparse.Namespace) -> Any:
@@ -274,9 +212,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--group")
     parser.add_argument("--note", default="")
     parser.add_argument("--init-timeout", type=float, required=True)
+    parser.add_argument("--niceness", type=int, required=True)
     options = parser.parse_args(argv)
     folder = options.folder
-    os.nice(19)
+    os.nice(options.niceness)
     options.scratch = make_scratch()
     try:
         follower = Follower(folder, options.mode, options.scratch)

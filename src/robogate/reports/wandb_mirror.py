@@ -52,6 +52,7 @@ class WandbMirror(NullReporter):
         group: W&B group of the runs of one multirun, or None.
         wait_s: How long the end of a run may wait, s.
         init_timeout_s: How long the mirror tries to reach a server before it goes offline, s.
+        niceness: Added to that of this process; the mirror takes what the run leaves.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class WandbMirror(NullReporter):
         group: str | None = None,
         wait_s: float = WAIT_S,
         init_timeout_s: float = 30.0,
+        niceness: int = 19,
     ) -> None:
         if mode not in ("offline", "online", "off"):
             raise ValueError(f"mode is {mode!r}, expected offline, online or off")
@@ -70,6 +72,7 @@ class WandbMirror(NullReporter):
         self._group = group
         self._wait_s = wait_s
         self._init_timeout_s = init_timeout_s
+        self._niceness = niceness
         self._child: subprocess.Popen[bytes] | None = None
         self._folder = Path()
         # Left to finish on their own; kept so that they are reaped when this process ends.
@@ -116,6 +119,7 @@ class WandbMirror(NullReporter):
             f"--run-id={plan.run_id}{resumed}",
             f"--contract={plan.contract_sha256}",
             f"--init-timeout={self._init_timeout_s}",
+            f"--niceness={self._niceness}",
             f"--project={os.environ.get('WANDB_PROJECT', PROJECT)}",
         ]
         return [*command, f"--group={self._group}"] if self._group else command
