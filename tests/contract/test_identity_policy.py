@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -517,34 +516,6 @@ def test_another_commit_of_the_same_source_is_a_change(
     repository.write("README.md", "more\n")
     now = repository.commit()
     assert f"is at {now}, it was at {source.identity.git_revision}" in changed(source)
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of its children."""
-    return sum(os.times()[:4])
-
-
-@pytest.mark.slow
-def test_ten_thousand_files_take_less_than_three_seconds(
-    tmp_path: Path, unique: str, imported: Import, repository: Any
-) -> None:
-    for root in (tmp_path / "plain", repository.root):
-        for part in range(100):
-            folder = root / unique / f"part_{part}"
-            folder.mkdir(parents=True)
-            for number in range(100):
-                (folder / f"module_{number}.py").write_text("x = 1\n" * 400)
-        (root / unique / "__init__.py").write_text("")
-        (root / unique / "policy.py").write_text(CLASS)
-    repository.commit()
-    for root in (tmp_path / "plain", repository.root):
-        imported(root, f"{unique}.policy")
-        start = cpu_seconds()
-        source = measure_policy("python", f"{unique}.policy", "Policy")
-        assert cpu_seconds() - start < 3.0
-        assert source.identity.package_files == 10_002
-        for name in [m for m in sys.modules if m.partition(".")[0] == unique]:
-            del sys.modules[name]
 
 
 @pytest.mark.parametrize("whole", [False, True])

@@ -1,7 +1,5 @@
 import json
-import resource
 import shutil
-import subprocess
 import sys
 import types
 
@@ -13,7 +11,6 @@ from robogate.evidence import verify_cli
 from robogate.evidence.files import Unreadable
 from robogate.evidence.qualification_bundle import write_qualification
 from robogate.evidence.verify_cli import main
-from robogate.scenes.recipe import version_1_rows
 
 
 @pytest.fixture
@@ -165,20 +162,3 @@ def test_replay_without_a_simulator_says_what_to_install(good_run, monkeypatch):
         UsageError, match=r"--replay needs the simulator .*robogate-harness\[full\]"
     ):
         main([str(good_run), "--replay"])
-
-
-# ---- speed
-
-
-@pytest.mark.slow
-def test_a_full_result_is_verified_in_two_seconds_of_one_core(builder, tmp_path):
-    manifest = builder.manifest_of(tuple(version_1_rows()))
-    spec = builder.Spec(endings=("step_limit",) * 68, manifest=manifest, max_actions=300)
-    folder = builder.write(tmp_path / "full", spec)
-    code = "import sys; from robogate.evidence.verify_cli import main; sys.exit(main(sys.argv[1:]))"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == 0
-    # Processor time: what the machine does beside it does not count.
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2.0

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -272,11 +271,9 @@ def test_a_data_folder_that_cannot_be_made_is_one_line(run: Run, tmp_path: Path)
     assert caught.value.message == f"{tmp_path}/data: cannot be written (File exists)"
 
 
-def test_the_pinned_assets_are_present_and_checked_at_once() -> None:
-    start = time.process_time()
+def test_the_pinned_assets_are_present() -> None:
     for path in manifests_dir().glob("assets_*.json"):
         assert verify_tree(data_dir(), load_inventory(path)) == []
-    assert time.process_time() - start < 0.2
 
 
 def test_dvc_pins_the_same_bytes() -> None:
