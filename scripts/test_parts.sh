@@ -8,6 +8,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 # existing DIR...: those that exist
 existing() { for folder in "$@"; do [ -d "$folder" ] && echo "$folder"; done; true; }
 
+# test_parts DIR...: run them with $python
+test_parts() { $python -m pytest -q -p no:cacheprovider -n 2 --dist worksteal "$@"; }
+
 rm -rf .make/wheel
 .venv/bin/python -m pip wheel -qq --no-deps -w .make/wheel .
 
@@ -25,13 +28,13 @@ for version in 3.10 3.11 3.12; do
   $python -m pip install -qq --no-deps .make/wheel/*.whl
   echo "== Python $version, light core, numpy $($python -c 'import numpy; print(numpy.__version__)')"
   mapfile -t parts < <(existing tests/contract tests/scenes tests/records tests/evidence)
-  $python -m pytest -q -p no:cacheprovider "${parts[@]}"
+  test_parts "${parts[@]}"
 
   mapfile -t parts < <(existing tests/worker)
   if [ ${#parts[@]} -gt 0 ]; then
     $python -m pip install -qq --require-hashes -r requirements/worker.txt
     echo "== Python $version, worker part"
-    $python -m pytest -q -p no:cacheprovider "${parts[@]}"
+    test_parts "${parts[@]}"
   fi
   tested=$((tested + 1))
 done
