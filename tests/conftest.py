@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+import sys
+from pathlib import Path
 
-# How long an example takes says how busy the machine is, not whether the code is right.
-settings.register_profile("robogate", deadline=None)
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says how busy the machine is, not whether the code is right. The
+# examples are the same each time; `--hypothesis-profile=default` draws others.
+settings.register_profile(
+    "robogate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("robogate")
+
+# For `waiting`, in processes that tests start too.
+sys.path.insert(0, str(Path(__file__).parent))

@@ -13,13 +13,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from waiting import PATIENCE_S, until
 
 pytest.importorskip("mujoco", reason="the embedded simulator is not installed")
 pytest.importorskip("hydra", reason="conf/ needs Hydra")
@@ -59,7 +60,7 @@ class Place:
 
     def run(self, *words: str, **variables: str) -> tuple[int, str, str]:
         process = self.start(*words, **variables)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=4 * PATIENCE_S)
         assert "Traceback" not in out + err, err
         return process.returncode, out, err
 
@@ -73,13 +74,12 @@ class Place:
     def interrupted(self, number: int, *words: str, wait: str) -> tuple[int, str]:
         """Send a signal once the policy waits; exit status and standard error."""
         process = self.start(*words, WAIT=wait)
-        deadline = time.monotonic() + 60
-        while not (self.folder / "waiting").exists():
-            assert time.monotonic() < deadline and process.poll() is None, process.communicate()
-            time.sleep(0.02)
-        (self.folder / "waiting").unlink()
-        process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        waiting = self.folder / "waiting"
+        until(lambda: waiting.exists() or process.poll() is not None, 2 * PATIENCE_S)
+        process.send_signal(number if waiting.exists() else signal.SIGKILL)
+        _, err = process.communicate(timeout=PATIENCE_S)
+        assert waiting.exists(), err
+        waiting.unlink()
         assert "Traceback" not in err, err
         return process.returncode, err
 

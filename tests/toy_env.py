@@ -42,13 +42,11 @@ class ToyEnvironment:
         frozen: FrozenContract,
         scenarios: Mapping[str, Scenario],
         faults: Mapping[str, Any],
-        step_s: float,
     ) -> None:
         self._frozen = frozen
         self._rules = bench_rules(frozen.bench.kind)
         self._scenarios = scenarios
         self._faults = faults
-        self._step_s = step_s
         self._registration = ""
 
     def describe(self) -> Description:
@@ -85,7 +83,6 @@ class ToyEnvironment:
         goal = self._grip + 0.05 * action[:3]
         if np.abs(goal).max() > 1.5:
             return StepResult(False, "control_rejected", ("out of reach",), None)
-        time.sleep(self._step_s)
         self._grip = goal
         if self._held:
             self._block = goal.copy()
@@ -247,8 +244,7 @@ def create(
     contract: dict[str, Any],
     manifest: str,
     faults: Mapping[str, Any] | None = None,
-    step_s: float = 0.0,
 ) -> ToyEnvironment:
     """As the real bench's factory, with faults."""
     scenarios = {s.id: s for s in load_manifest(Path(manifest)).scenarios}
-    return ToyEnvironment(thaw(contract), scenarios, faults or {}, step_s)
+    return ToyEnvironment(thaw(contract), scenarios, faults or {})

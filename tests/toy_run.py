@@ -1,6 +1,7 @@
 """A whole run on the toy environment as a process of its own, to be killed from outside.
 
-Arguments: folder, number of workers, step time in seconds, and ``new`` or ``resume``.
+Arguments: folder, number of workers, and ``new`` or ``resume``. A new run does not come to its end
+by itself: after two of its scenarios, two others hang, from their action 3 on.
 """
 
 from __future__ import annotations
@@ -33,20 +34,22 @@ class Announce:
         print("finished", episode.scenario_id, flush=True)
 
 
-def go(folder: Path, workers: int, step_s: float, how: str) -> list[Episode]:
+def go(folder: Path, workers: int, how: str) -> list[Episode]:
     """Make or resume the run; return all records."""
     world: World = make_world(folder)
     path = folder / "journal.jsonl"
     scenarios = world.manifest.scenarios
     recorded: tuple[Episode, ...] = ()
+    faults: dict[str, Any] = {}
     if how == "new":
+        faults = {name: ["hang", 3] for name in world.ids[2:4]}
         (folder / "traces").mkdir()
         journal = create_journal(path, world.header())
     else:
         journal, contents = resume_journal(path, world.header())
         rest = settle(journal, contents, scenarios, folder)
         recorded, scenarios = rest.recorded, rest.remaining
-    environments = [world.child(step_s=step_s) for _ in range(workers)]
+    environments = [world.child(faults=faults) for _ in range(workers)]
     setup = RunSetup(
         frozen=world.frozen,
         registration=world.registration,
@@ -76,7 +79,7 @@ def announce_workers(environments: list[Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        done = go(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
+        done = go(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
     except Terminated as exc:
         sys.exit(exc.status)
     print("done", *(e.outcome for e in done), flush=True)

@@ -31,6 +31,8 @@ from robogate.worker.pipe import ChildEnvironment
 
 TESTS = Path(__file__).parent
 RULES = bench_rules("pnp")
+#: No call is given up because the machine is busy.
+PATIENT = Deadlines(start=60.0, reset=60.0, step=60.0, close=30.0)
 RENDERER = Renderer("mujoco", 24, 16, 4, False, ("primary", "wrist"))
 ROWS = (
     Row("nominal", "standard_objects", 11),
@@ -77,12 +79,11 @@ class World:
             **more,
         }
 
-    def child(self, deadlines: Deadlines | None = None, **more: Any) -> ChildEnvironment:
+    def child(
+        self, kind: type[ChildEnvironment] = ChildEnvironment, **more: Any
+    ) -> ChildEnvironment:
         """The toy environment in a child process."""
-        quick = Deadlines(start=60.0, reset=10.0, step=10.0, close=2.0)
-        return ChildEnvironment(
-            "toy_env:create", self.options(**more), {"OMP_NUM_THREADS": "1"}, deadlines or quick
-        )
+        return kind("toy_env:create", self.options(**more), {"OMP_NUM_THREADS": "1"}, PATIENT)
 
     def header(self, run_id: str = "run", **changes: str) -> Header:
         fields = {
@@ -131,7 +132,7 @@ def make_world(
     role: str = "control",
     execute: int = 1,
     max_actions: int = 60,
-    timeout_s: float = 10.0,
+    timeout_s: float = 60.0,
     renderer: Renderer = RENDERER,
     shield: str = "ik",
 ) -> World:

@@ -1,15 +1,11 @@
-"""Makes the test doubles importable, here and in child processes, which inherit the import path."""
+"""The world of the test doubles."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 if TYPE_CHECKING:
     from toy_world import World

@@ -2,37 +2,49 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 import weakref
 
 import pytest
 
 from robogate.episodes.inference import Cancelled, Hang, InferenceThread
 from robogate.errors import EpisodeError, RunError
+from waiting import PATIENCE_S, until
 
 
 def never() -> bool:
     return False
 
 
+class Hanging:
+    """A call that does not return before it is released."""
+
+    def __init__(self) -> None:
+        self.begun, self.release = threading.Event(), threading.Event()
+        self.ended = False
+
+    def __call__(self) -> None:
+        self.begun.set()
+        self.release.wait(PATIENCE_S)
+        self.ended = True
+
+
 def test_calls_are_made_one_after_the_other_on_one_other_thread() -> None:
     thread = InferenceThread(never)
-    names = {thread.call(threading.get_ident, 5.0, "a call") for _ in range(3)}
+    names = {thread.call(threading.get_ident, PATIENCE_S, "a call") for _ in range(3)}
     assert len(names) == 1 and threading.get_ident() not in names
     thread.close()
 
 
 def test_a_hang_ends_in_time_and_the_next_call_gets_a_new_thread() -> None:
     thread = InferenceThread(never)
-    release = threading.Event()
-    began = time.monotonic()
+    hanging = Hanging()
     with pytest.raises(Hang, match="^inference 3 gave no answer within 0.3 s$") as caught:
-        thread.call(lambda: release.wait(20.0), 0.3, "inference 3")
+        thread.call(hanging, 0.3, "inference 3")
     assert caught.value.code == "inference_timeout"
     assert isinstance(caught.value, EpisodeError)
-    assert time.monotonic() - began < 3.0
-    assert thread.call(lambda: 7, 5.0, "inference 1") == 7
-    release.set()
+    assert not hanging.ended  # it was not waited for
+    assert thread.call(lambda: 7, PATIENCE_S, "inference 1") == 7
+    hanging.release.set()
     thread.close()
 
 
@@ -56,7 +68,7 @@ def test_whatever_is_raised_is_an_episode_error(error: BaseException, text: str)
 
     thread = InferenceThread(never)
     with pytest.raises(EpisodeError) as caught:
-        thread.call(fail, 5.0, "x")
+        thread.call(fail, PATIENCE_S, "x")
     assert (caught.value.code, caught.value.message) == ("inference_exception", text)
     thread.close()
 
@@ -67,20 +79,17 @@ def test_our_own_errors_pass_as_they_are() -> None:
 
     thread = InferenceThread(never)
     with pytest.raises(RunError, match="^the source changed$"):
-        thread.call(fail, 5.0, "x")
+        thread.call(fail, PATIENCE_S, "x")
     thread.close()
 
 
 def test_a_stopped_run_does_not_wait() -> None:
-    stop = threading.Event()
-    release = threading.Event()
-    thread = InferenceThread(stop.is_set)
-    threading.Timer(0.2, stop.set).start()
-    began = time.monotonic()
+    hanging = Hanging()
+    thread = InferenceThread(hanging.begun.is_set)
     with pytest.raises(Cancelled):
-        thread.call(lambda: release.wait(20.0), 20.0, "x")
-    assert time.monotonic() - began < 3.0
-    release.set()
+        thread.call(hanging, PATIENCE_S, "x")
+    assert not hanging.ended
+    hanging.release.set()
 
 
 def test_an_idle_thread_keeps_nothing_alive() -> None:
@@ -90,11 +99,7 @@ def test_an_idle_thread_keeps_nothing_alive() -> None:
     thread = InferenceThread(never)
     big = Big()
     watch = weakref.ref(big)
-    assert thread.call(lambda big=big: big is not None, 5.0, "x")  # type: ignore[misc]
+    assert thread.call(lambda big=big: big is not None, PATIENCE_S, "x")  # type: ignore[misc]
     del big
-    deadline = time.monotonic() + 5.0
-    while watch() is not None and time.monotonic() < deadline:
-        gc.collect()
-        time.sleep(0.01)
-    assert watch() is None
+    assert until(lambda: gc.collect() is not None and watch() is None)
     thread.close()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -16,7 +17,8 @@ import pytest
 from robogate.episodes.journal import read_journal
 from robogate.errors import RunError, UsageError
 from robogate.records.result import Episode
-from robogate.worker.deadlines import Deadlines
+from robogate.worker.pipe import ChildEnvironment
+from waiting import ORPHAN_S, PATIENCE_S, gone
 
 if TYPE_CHECKING:
     from toy_world import World
@@ -33,18 +35,17 @@ def run(world: World, folder: Path, workers: int, **options: Any) -> list[Episod
     return world.run(folder, policy, lambda i: world.child(**options), workers=workers, **changes)
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def at_once(environment: Any, together: threading.Barrier) -> Any:
+    """Let an environment's first reset wait for those of the others: each has a scenario then."""
+    reset = environment.reset
 
+    def first(scenario_id: str, seed: int) -> Any:
+        environment.reset = reset
+        together.wait(PATIENCE_S)
+        return reset(scenario_id, seed)
 
-def all_gone(pids: list[int], seconds: float = 5.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while any(map(alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not any(map(alive, pids))
+    environment.reset = first
+    return environment
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +62,24 @@ def alone(world: World, tmp_path_factory: pytest.TempPathFactory) -> list[Episod
 def test_any_number_of_workers_gives_the_same_records(
     world: World, tmp_path: Path, alone: list[Episode], workers: int
 ) -> None:
-    episodes = run(world, tmp_path / "run", workers)
+    from toy_world import ToyOracle
+
+    working = min(workers, len(world.ids))
+    together = threading.Barrier(working)
+    episodes = world.run(
+        tmp_path / "run",
+        ToyOracle(),
+        lambda i: at_once(world.child(), together),
+        workers=workers,
+    )
     assert [e.semantic_sha256 for e in episodes] == [e.semantic_sha256 for e in alone]
     assert [e.index for e in episodes] == list(range(6))
     pids = {e.timing.worker_pid for e in episodes if e.timing}
-    assert len(pids) == 1 if workers == 1 else len(pids) > 1
+    assert len(pids) == working
     assert os.getpid() not in pids
     contents = read_journal(tmp_path / "run" / "journal.jsonl")
     assert contents.interrupted == () and len(contents.episodes) == 6
-    assert all_gone(list(pids))
+    assert gone(pids)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +93,24 @@ def test_any_number_of_workers_gives_the_same_records(
 def test_a_worker_that_dies_costs_its_own_episode(
     world: World, tmp_path: Path, alone: list[Episode], kind: str, code: str, message: str
 ) -> None:
+    from toy_world import PATIENT
+
     broken = world.ids[2]
-    deadlines = Deadlines(start=60.0, reset=10.0, step=1.0, close=2.0)
-    episodes = run(world, tmp_path / "run", 2, faults={broken: [kind, 5]}, deadlines=deadlines)
+
+    class Impatient(ChildEnvironment):
+        """Waits a second for the step that hangs, and as long as it takes for all others."""
+
+        def reset(self, scenario_id: str, seed: int) -> Any:
+            self._is_broken = scenario_id == broken
+            self._deadlines = PATIENT
+            return super().reset(scenario_id, seed)
+
+        def step(self, episode_id: str, step: int, action: Any) -> Any:
+            if self._is_broken and step == 5 and kind == "hang":
+                self._deadlines = dataclasses.replace(PATIENT, step=1.0)
+            return super().step(episode_id, step, action)
+
+    episodes = run(world, tmp_path / "run", 2, faults={broken: [kind, 5]}, kind=Impatient)
     for episode, expected in zip(episodes, alone):
         if episode.scenario_id != broken:
             assert episode.semantic_sha256 == expected.semantic_sha256
@@ -114,8 +139,9 @@ def test_a_run_error_stops_every_worker(world: World, tmp_path: Path) -> None:
         def finished(self, episode: Any) -> None:
             pass
 
-    faults = {world.ids[0]: ["blank", 10]}
-    environments = [world.child(faults=faults, step_s=0.02) for _ in range(2)]
+    faults = {world.ids[0]: ["blank", 10], world.ids[1]: ["hang", 0]}
+    together = threading.Barrier(2)
+    environments = [at_once(world.child(faults=faults), together) for _ in range(2)]
     with pytest.raises(RunError, match="image 'wrist' is blank") as caught:
         world.run(
             tmp_path / "run",
@@ -125,17 +151,15 @@ def test_a_run_error_stops_every_worker(world: World, tmp_path: Path) -> None:
             sinks=[Watch()],
         )
     assert (caught.value.scenario_id, caught.value.step) == (world.ids[0], 10)
-    pids.discard(0)  # seen where the other worker was being ended already
-    assert len(pids) == 2 and all_gone(list(pids), 1.0)
+    assert len(pids) == 2 and 0 not in pids and gone(pids)
     contents = read_journal(tmp_path / "run" / "journal.jsonl")
     assert contents.failed is not None and contents.failed.code == "blank_image"
     assert contents.failed.scenario_id == world.ids[0]
     # The other worker's episode was cut off: it has no terminal record, not an error.
-    assert contents.interrupted == tuple(world.ids[:2])
+    assert sorted(contents.interrupted) == world.ids[:2]
 
 
 def test_nothing_starts_before_every_worker_is_ready(world: World, tmp_path: Path) -> None:
-    from robogate.worker.pipe import ChildEnvironment
     from toy_world import ToyOracle
 
     def make(number: int) -> Any:
@@ -237,40 +261,37 @@ def test_nothing_to_run_is_nothing_done(world: World, tmp_path: Path) -> None:
 class Process:
     """A run in a process of its own."""
 
-    def __init__(self, folder: Path, workers: int, step_s: float, how: str) -> None:
+    def __init__(self, folder: Path, workers: int, how: str) -> None:
         self._process = subprocess.Popen(
             [
                 sys.executable,
                 str(TESTS / "toy_run.py"),
                 str(folder),
                 str(workers),
-                str(step_s),
                 how,
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.workers: list[int] = []
         self.lines: list[str] = []
 
     def until(self, word: str, count: int) -> None:
-        """Read its output until a line that begins with ``word`` has come ``count`` times."""
-        assert self._process.stdout is not None
-        seen = 0
-        for line in self._process.stdout:
+        """Read its output until it holds ``count`` lines that begin with ``word``."""
+        assert self._process.stdout is not None and self._process.stderr is not None
+        while len(self.told(word)) < count:
+            line = self._process.stdout.readline()
+            assert line, (self.lines, self._process.stderr.read())
             self.lines.append(line.strip())
-            if line.startswith("worker "):
-                self.workers.append(int(line.split()[1]))
-            seen += line.startswith(word + " ")
-            if seen >= count:
-                return
-        raise AssertionError((self.lines, self._process.stderr and self._process.stderr.read()))
+
+    def told(self, word: str) -> list[str]:
+        """What the lines say that begin with ``word``."""
+        return [line.split()[1] for line in self.lines if line.startswith(f"{word} ")]
 
     def end(self, number: int | None = None) -> tuple[int, str]:
         if number is not None:
             self._process.send_signal(number)
-        out, err = self._process.communicate(timeout=60)
+        out, err = self._process.communicate(timeout=PATIENCE_S)
         self.lines += out.splitlines()
         return self._process.returncode, err
 
@@ -291,27 +312,27 @@ def process() -> Iterator[Callable[..., Process]]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_no_child_and_is_resumed(
-    tmp_path: Path, alone: list[Episode], process: Callable[..., Process], number: int
+    world: World, tmp_path: Path, alone: list[Episode], process: Callable[..., Process], number: int
 ) -> None:
-    first = process(tmp_path, 2, 0.02, "new")
+    first = process(tmp_path, 2, "new")
     first.until("worker", 2)
-    first.until("finished", 1)
-    first.until("acting", 1)
-    began = time.monotonic()
+    first.until("finished", 2)
+    first.until("acting", 4)
     status, errors = first.end(number)
-    assert time.monotonic() - began < 10.0
     if number == signal.SIGTERM:
         assert status == 128 + number, errors
     elif number == signal.SIGINT:
         assert "KeyboardInterrupt" in errors
-    assert len(first.workers) == 2 and all_gone(first.workers)
+    workers = list(map(int, first.told("worker")))
+    assert len(workers) == 2 and gone(workers, ORPHAN_S)
 
     before = read_journal(tmp_path / "journal.jsonl")
-    assert before.interrupted and before.episodes and before.failed is None
-    second = process(tmp_path, 2, 0.0, "resume")
+    assert sorted(before.interrupted) == world.ids[2:4] and before.failed is None
+    assert sorted(before.episodes) == world.ids[:2]
+    second = process(tmp_path, 2, "resume")
     status, errors = second.end()
     assert status == 0, errors
-    started = [line.split()[1] for line in second.lines if line.startswith("started")]
+    started = second.told("started")
     # At most once: what was under way is an error and was not started again.
     assert not set(started) & set(before.started)
     after = read_journal(tmp_path / "journal.jsonl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import threading
@@ -28,6 +29,7 @@ from robogate.worker.deadlines import Deadlines
 
 pytestmark = pytest.mark.slow
 
+PATIENT = Deadlines(start=120.0, reset=120.0, step=60.0, close=30.0)
 CHOSEN = (0, 36, 38)  # nominal, among obstacles, under a disturbance
 
 
@@ -39,12 +41,18 @@ class Strike:
         self._number, self._index = number, index
 
     def started(self, scenario: Any) -> None:
-        pass
+        self._environment()._deadlines = PATIENT
 
     def observed(self, scenario: Any, observation: Any, action: Any) -> None:
         if scenario.index == self._index and observation.step == 10:
-            worker = int(threading.current_thread().name.rpartition("-")[2])
-            os.kill(self.environments[worker].worker_pid, self._number)
+            environment = self._environment()
+            if self._number == signal.SIGSTOP:
+                environment._deadlines = dataclasses.replace(PATIENT, step=2.0)
+            os.kill(environment.worker_pid, self._number)
+
+    def _environment(self) -> Any:
+        """That of the worker that tells this."""
+        return self.environments[int(threading.current_thread().name.rpartition("-")[2])]
 
     def finished(self, episode: Any) -> None:
         pass
@@ -59,7 +67,7 @@ def run(folder: Path, workers: int, strike: Strike | None = None) -> list[Episod
         point.manifest_path,
         point.assets_dir,
         resolve_gl("auto"),
-        Deadlines(start=120.0, reset=60.0, step=5.0, close=5.0),
+        PATIENT,
     )
     (folder / "traces").mkdir(parents=True)
     journal = create_journal(

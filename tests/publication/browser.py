@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+from waiting import PATIENCE_S
 
 FLAGS = (
     "--headless",
@@ -45,18 +46,16 @@ class Browser:
     def __init__(
         self, width: int = 1280, height: int = 900, *, dark: bool = False, scripts: bool = True
     ) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
         self._profile = tempfile.TemporaryDirectory()
         self._driver = subprocess.Popen(
-            ["chromedriver", f"--port={self._port}"],
-            stdout=subprocess.DEVNULL,
+            ["chromedriver", "--port=0"],
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            text=True,
         )
         self._session = ""
         try:
-            self._wait()
+            self._port = self._read_port()
             preferences = (
                 {} if scripts else {"profile.managed_default_content_settings.javascript": 2}
             )
@@ -95,17 +94,19 @@ class Browser:
                 self._call("DELETE", self._session)
         finally:
             self._driver.terminate()
-            self._driver.wait(10)
+            self._driver.wait(PATIENCE_S)
+            if self._driver.stdout is not None:
+                self._driver.stdout.close()
             self._profile.cleanup()
 
-    def _wait(self) -> None:
-        for _ in range(100):
-            try:
-                if self._call("GET", "/status")["ready"]:
-                    return
-            except OSError:
-                time.sleep(0.1)
-        raise RuntimeError("chromedriver does not answer")
+    def _read_port(self) -> int:
+        """Where the driver says that it listens, once it does."""
+        assert self._driver.stdout is not None
+        for line in self._driver.stdout:
+            found = re.search(r"started successfully on port (\d+)", line)
+            if found:
+                return int(found[1])
+        raise RuntimeError("chromedriver has ended")
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
         request = urllib.request.Request(
@@ -115,7 +116,7 @@ class Browser:
             method=method,
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
                 return json.load(reply)["value"]
         except urllib.error.HTTPError as exc:
             raise RuntimeError(exc.read().decode()) from exc

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import until
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from browser import DOWN, ENTER, TAB, Browser, available
@@ -207,15 +209,12 @@ def test_the_comparison_says_what_the_command_says(page, full):
 
 
 def test_a_video_plays_from_beside_the_page(page, url, tree):
+    state = "return [v.readyState >= 2, v.error && v.error.message, v.videoWidth]"
     for place in (url, (tree / "index.html").as_uri()):
         page.open(place)
         open_all(page)
         page.run("window.v = document.querySelector('video'); v.muted = true; v.play();")
-        for _ in range(50):
-            state = page.run("return [v.readyState, v.error && v.error.message, v.videoWidth]")
-            if state[0] >= 2:
-                break
-        assert state[0] >= 2 and state[1] is None and state[2] == 64, place
+        assert until(lambda: page.run(state) == [True, None, 64]), (place, page.run(state))
         assert page.messages() == []
 
 

@@ -170,7 +170,7 @@ def killed_at(act, at):
         target=act, args=(Failing(at, kill=True),)
     )
     process.start()
-    process.join(60)
+    process.join()
     assert process.exitcode == -signal.SIGKILL
 
 
@@ -291,8 +291,9 @@ def test_concurrent_publishers_and_withdrawals(stage, tmp_path):
     ]
     for process in processes:
         process.start()
-    seen = 0
-    while any(process.is_alive() for process in processes):
+    seen, running = 0, True
+    while running:  # and once more when all have ended
+        running = any(process.is_alive() for process in processes)
         # A reader opens the tree once, and then what is in it.
         tree = copy.public.resolve()
         try:
@@ -305,7 +306,7 @@ def test_concurrent_publishers_and_withdrawals(stage, tmp_path):
         assert index["head"]["sha256"] in page
         seen += 1
     for process in processes:
-        process.join(60)
+        process.join()
         assert process.exitcode == 0
     assert seen
     assert set(trusted_log(copy.board).ended) == {stage.old, stage.new}

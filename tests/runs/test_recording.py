@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from robogate.runs import recording
 from robogate.runs.recording import Recorder
 from robogate.runs.video import EpisodeVideo
 from robogate.scenes.manifest import Scenario
+from waiting import PATIENCE_S
 
 av = pytest.importorskip("av")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -232,7 +232,7 @@ def test_an_episode_cut_short_keeps_what_was_seen(tmp_path: Path) -> None:
 
 FULL_DISK = """
 import resource, signal, sys
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from pathlib import Path
 import numpy as np
 import test_recording as t
@@ -257,10 +257,10 @@ print(*warnings, sep="\\n")
 
 def test_a_disk_that_takes_no_more_is_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, "-c", FULL_DISK, str(tmp_path), *map(str, Path(__file__).parents[:2])],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     first, last = done.stdout.splitlines()
@@ -292,17 +292,20 @@ def test_a_disk_that_hangs_does_not_hang_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    monkeypatch.setattr(EpisodeVideo, "add", lambda self, image: release.wait(30))
+    ended: list[bool] = []
+    monkeypatch.setattr(
+        EpisodeVideo, "add", lambda self, image: ended.append(release.wait(PATIENCE_S))
+    )
     warnings: list[str] = []
     recorder = Recorder(tmp_path, bench(), PNP_FACTS, warnings.append, stall_s=0.2)
-    before = time.monotonic()
     recorder.started(scenario())
     for step in range(3 * recording.QUEUE_OBSERVATIONS):
         recorder.observed(scenario(), observation(step, {"primary": card()}), None)
     recorder.finished(episode(scenario().id))
     recorder.close(timeout_s=0.2)
-    assert time.monotonic() - before < 5.0
+    assert ended == []  # nobody waited for it
     release.set()
+    recorder._thread.join()
     assert len(warnings) == 1
     assert warnings[0].startswith("recording made no progress for 0.2 s and was given up; the run")
 
@@ -330,16 +333,3 @@ def test_a_changed_frame_size_is_told_and_only_that_episode_lost(tmp_path: Path)
     warnings = record(tmp_path, 2, lambda step: {"primary": card(64 + 2 * step, 64)})
     assert "frame 1 is (64, 66, 3), the first was (64, 64, 3)" in warnings[0]
     assert list((tmp_path / "videos").iterdir()) == []
-
-
-@pytest.mark.slow
-def test_two_cameras_cost_at_most_two_milliseconds_of_cpu_an_action(tmp_path: Path) -> None:
-    cards = [np.roll(card(), 3 * shift, axis=1) for shift in range(20)]
-    costs = []
-    for attempt in range(5):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        before = time.process_time()
-        record(folder, 200, lambda step: {"primary": cards[step % 20], "wrist": cards[-step % 20]})
-        costs.append((time.process_time() - before) / 200)
-    assert min(costs) <= 0.002, costs

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_S
+
 pytest.importorskip("mujoco", reason="the embedded simulator is not installed")
 pytest.importorskip("hydra", reason="conf/ needs Hydra")
 pytest.importorskip("uvicorn", reason="the worker part is not installed")
@@ -28,7 +30,7 @@ from robogate.scenes.manifest import load_manifest
 from robogate.worker.deadlines import Deadlines
 
 PNP, DUAL_ARM = ("bench=mujoco_pnp",), ("bench=mujoco_dual_arm", "track=click_bell_quick")
-DEADLINES = Deadlines(start=120.0, reset=60.0, step=30.0, close=10.0)
+DEADLINES = Deadlines(start=120.0, reset=120.0, step=60.0, close=30.0)
 
 
 def point_of(bench: tuple[str, ...]) -> Point:
@@ -82,7 +84,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("served", [PNP], indirect=True)

@@ -2,53 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import http.client
 import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+from waiting import PATIENCE_S
+
 HERE = Path(__file__).parent
 
-#: How long a test waits for what is sure to come, s: a loaded machine takes its time.
-PATIENCE_S = 60.0
-
-
-class Barrier:
-    """Holds a robot's motion until the test lets it go on.
-
-    Attributes:
-        path: The named pipe that the robot waits at.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = str(folder / "barrier")
-        os.mkfifo(self.path)
-        self._writer: int | None = None
-
-    def reached(self) -> None:
-        """Return when the robot is in its motion, where it stays."""
-        until = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                self._writer = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
-            except OSError as exc:
-                assert exc.errno == errno.ENXIO, exc  # nobody reads yet
-            else:
-                return
-            assert time.monotonic() < until, "the robot was not asked to move"
-            time.sleep(0.01)
-
-    def lift(self) -> None:
-        """Let the robot go on; there is no barrier any more."""
-        os.unlink(self.path)
-        if self._writer is not None:
-            os.close(self._writer)
-            self._writer = None
+#: Import path of what is served.
+SERVED_PATH = os.pathsep.join([str(HERE), str(HERE.parent)])
 
 
 class Worker:
@@ -76,7 +43,7 @@ class Worker:
             file = folder / "options.json"
             file.write_text(json.dumps(options))
             given += ["--options", str(file)]
-        path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([SERVED_PATH, os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": path, **variables}
         environment.pop("HARNESS_WORKER_TOKEN", None)
         if token is not None:
@@ -124,16 +91,16 @@ class Worker:
     def begin(self) -> str:
         return str(self.rpc("reset", task="a", seed=1)["episode_id"])
 
-    def end(self, wait_s: float = PATIENCE_S) -> tuple[int, str]:
+    def end(self) -> tuple[int, str]:
         """Ask it to end; return its status and what it wrote to stderr."""
         if self.process.poll() is None:
             self.process.terminate()
-        return self.ended(wait_s)
+        return self.ended()
 
-    def ended(self, wait_s: float = 20.0) -> tuple[int, str]:
+    def ended(self) -> tuple[int, str]:
         """Wait for its end; return its status and what it wrote to stderr."""
         try:
-            _, errors = self.process.communicate(timeout=wait_s)
+            _, errors = self.process.communicate(timeout=PATIENCE_S)
         finally:
             self.process.kill()
             self.process.wait()

@@ -16,6 +16,7 @@ from robogate.errors import EpisodeError, RunError, UsageError
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Description, Outcome, Registration, StepResult
 from robogate.records.observation import Evaluator, FloatArray, Observation
+from waiting import stop_at
 
 APPLIED = {"schema": "1.1.0", "object": {"mass": 0.5, "position": [0.25, -0.5, 1.0]}}
 
@@ -104,6 +105,8 @@ FAULTS = {
 
 
 def misbehave(how: str) -> None:
+    if how in ("hang", "spin"):
+        stop_at(os.environ.get("STUB_BARRIER"))
     if how == "hang":
         time.sleep(3600)
     elif how == "spin":

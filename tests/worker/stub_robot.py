@@ -33,6 +33,7 @@ from robogate.records.robot import (
 )
 from robogate.records.shield import Decision, ShieldOptions
 from robogate.worker.shield import Shield
+from waiting import stop_at
 
 NAMES = ("left_joint", "left_gripper", "right_joint", "right_gripper")
 START = (0.0, 1.0, 0.0, 1.0)
@@ -53,7 +54,7 @@ class StubRobot:
 
     Args:
         log: Gets a line for each motion.
-        barrier: A named pipe; as long as it is there, a motion ends when its writer has closed it.
+        barrier: Of a `waiting.Barrier`, where its motions stop.
         child: Whether it starts a process.
     """
 
@@ -104,11 +105,10 @@ class StubRobot:
         if command.size and command[0] == -0.5:
             raise ZeroDivisionError(f"success=False seed={SECRET_SEED}")
         if command.size and command[0] == -0.6:
+            stop_at(self._barrier)
             time.sleep(3600)
         decision = self._shield.check(command)
-        if self._barrier is not None and os.path.exists(self._barrier):
-            with open(self._barrier) as stream:
-                stream.read()
+        stop_at(self._barrier)
         self._steps += 1
         self._command = decision.command
         if self._log is not None:
@@ -244,17 +244,16 @@ def create_until(how: str, closed: str) -> StubRobot:
         closed: File that is written when the robot is closed.
     """
     made = ClosingRobot(closed)
-    print("building", file=sys.stderr, flush=True)
-    if how == "native":
-        libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(128)
-        while True:
-            libc.pthread_mutex_lock(mutex)
+    libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(128)
     try:
+        print("building", file=sys.stderr, flush=True)
+        while how == "native":
+            libc.pthread_mutex_lock(mutex)
         time.sleep(600)
     except BaseException as exc:
         if how == "other":
             raise ImportError("the simulator could not be loaded") from exc
-        if how == "plain":
+        if how in ("plain", "native"):
             raise
     return made
 

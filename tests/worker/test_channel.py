@@ -19,6 +19,7 @@ from robogate.worker.channel import (
     Documents,
     create_region,
 )
+from waiting import PATIENCE_S
 
 
 def pair(shared: bool) -> tuple[Channel, Channel, socket.socket]:
@@ -46,7 +47,7 @@ def test_arrays_of_any_size_arrive(shared: bool, size: int) -> None:
         message["bytes"] = codec.pack(arrays[0])
         sender = threading.Thread(target=here.send, args=(turn, message, codec))
         sender.start()
-        sequence, got, received = there.receive(time.monotonic() + 10)
+        sequence, got, received = there.receive(time.monotonic() + PATIENCE_S)
         sender.join()
         assert sequence == got["turn"] == turn
         kept = [received.unpack(v, "$") for v in got["arrays"]]
@@ -59,10 +60,10 @@ def test_a_silent_peer_is_a_timeout_and_a_gone_one_is_closed() -> None:
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         there.receive(time.monotonic() + 0.2)
-    assert 0.1 < time.monotonic() - began < 3.0
+    assert time.monotonic() - began > 0.1
     here.close()
     with pytest.raises(ChannelClosed):
-        there.receive(time.monotonic() + 5.0)
+        there.receive(time.monotonic() + PATIENCE_S)
     with pytest.raises(ChannelClosed):
         there.send(0, {}, BufferCodec())
 
@@ -75,7 +76,7 @@ def test_half_a_frame_is_a_timeout_then_closed() -> None:
     raw.sendall(b"\0")
     here.close()
     with pytest.raises(ChannelClosed):
-        there.receive(time.monotonic() + 5.0)
+        there.receive(time.monotonic() + PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -92,14 +93,14 @@ def test_what_is_no_frame_is_refused_before_anything_is_allocated(frame: bytes) 
     _, there, raw = pair(True)
     raw.sendall(frame)
     with pytest.raises(ValueError):
-        there.receive(time.monotonic() + 5.0)
+        there.receive(time.monotonic() + PATIENCE_S)
 
 
 def test_a_frame_must_not_point_into_memory_that_is_not_there() -> None:
     _, there, raw = pair(False)
     raw.sendall(struct.pack("<QQQB", 0, 2, 64, 1) + b"{}")
     with pytest.raises(ValueError, match="outside the shared memory"):
-        there.receive(time.monotonic() + 5.0)
+        there.receive(time.monotonic() + PATIENCE_S)
 
 
 def test_received_arrays_survive_the_next_frame() -> None:
@@ -108,7 +109,7 @@ def test_received_arrays_survive_the_next_frame() -> None:
     for value in (1, 2):
         codec = BufferCodec()
         here.send(0, codec.pack(np.full(INLINE_BYTES * 2, value, np.uint8)), codec)
-        _, got, received = there.receive(time.monotonic() + 5.0)
+        _, got, received = there.receive(time.monotonic() + PATIENCE_S)
         kept.append(received.unpack(got, "$"))
     assert [set(k.tolist()) for k in kept] == [{1}, {2}]
 
@@ -122,7 +123,7 @@ def test_a_document_arrives_as_it_is_now_however_little_has_changed() -> None:
         document["parts"][0]["at"] = value  # in place: the object itself says nothing
         codec = here.codec()
         here.send(0, codec.pack_document(document), codec)
-        _, message, received = there.receive(time.monotonic() + 5.0)
+        _, message, received = there.receive(time.monotonic() + PATIENCE_S)
         got.append(received.unpack_document(message, "$")["parts"][0]["at"])
     assert repr(got) == repr(changes)
 
@@ -133,7 +134,7 @@ def test_an_unchanged_document_is_read_once() -> None:
     for _ in range(2):
         codec = here.codec()
         here.send(0, codec.pack_document({"mass": 0.1}), codec)
-        _, message, received = there.receive(time.monotonic() + 5.0)
+        _, message, received = there.receive(time.monotonic() + PATIENCE_S)
         got.append(received.unpack_document(message, "$"))
     assert got[0] is got[1] and got[0] == {"mass": 0.1}
 
@@ -155,7 +156,7 @@ def test_what_is_no_document_is_refused() -> None:
         {"mass": 0.1},
     ]
     here.send(0, message, codec)
-    _, (floats, torn, outside, plain), received = there.receive(time.monotonic() + 5.0)
+    _, (floats, torn, outside, plain), received = there.receive(time.monotonic() + PATIENCE_S)
     for value in (floats, torn, outside, plain):
         with pytest.raises((StrictError, ValueError)):
             received.unpack_document(value, "$")

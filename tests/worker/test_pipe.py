@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from robogate.records.environment import Environment, Registration
 from robogate.records.observation import Observation
 from robogate.worker.deadlines import Deadlines
 from robogate.worker.pipe import ChildEnvironment
+from waiting import ORPHAN_S, Barrier, alive, gone, until
 
 REGISTRATION = Registration("a" * 64, "zero", "1", "b" * 64, None, None, None, None, None)
-QUICK = Deadlines(start=30.0, reset=10.0, step=10.0, close=2.0)
+PATIENT = Deadlines(start=60.0, reset=60.0, step=60.0, close=30.0)
 STILL = np.zeros(7)
 
 Maker = Callable[..., ChildEnvironment]
@@ -32,7 +34,7 @@ Maker = Callable[..., ChildEnvironment]
 def make() -> Iterator[Maker]:
     made: list[ChildEnvironment] = []
 
-    def build(factory: str = "create", deadlines: Deadlines = QUICK, **options: Any) -> Any:
+    def build(factory: str = "create", deadlines: Deadlines = PATIENT, **options: Any) -> Any:
         variables = options.pop("variables", None)
         log = options.pop("log", None)
         child = ChildEnvironment(f"stub_env:{factory}", options, variables, deadlines, log)
@@ -42,21 +44,6 @@ def make() -> Iterator[Maker]:
     yield build
     for child in made:
         child.close()
-
-
-def alive(pid: int) -> bool:
-    """Whether the process still runs; one that waits to be reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone_within(pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not alive(pid)
 
 
 def same(a: Observation, b: Observation) -> None:
@@ -148,18 +135,19 @@ def test_a_run_error_stays_a_run_error(make: Maker) -> None:
 
 @pytest.mark.parametrize("where", ["reset", "step"])
 def test_a_hang_is_ended_at_its_deadline(make: Maker, where: str) -> None:
-    slow = Deadlines(start=30.0, reset=0.5, step=0.5, close=2.0)
-    child = make(deadlines=slow)
-    child.start()
+    child = make()
     child.register(REGISTRATION)
+    first = child.reset("s", 0)
     pid = child.worker_pid
-    began = time.monotonic()
+    child._deadlines = dataclasses.replace(PATIENT, reset=0.5, step=0.5)
     with pytest.raises(EpisodeError, match=f"{where}: no answer within 0.5 s") as caught:
-        first = child.reset("hang" if where == "reset" else "s", 0)
-        child.step(first.episode_id, 0, np.full(7, -0.1))
+        if where == "reset":
+            child.reset("hang", 0)
+        else:
+            child.step(first.episode_id, 0, np.full(7, -0.1))
     assert caught.value.code == "worker_timeout"
-    assert time.monotonic() - began < 5.0
-    assert not alive(pid)
+    assert gone([pid])
+    child._deadlines = PATIENT
     assert child.reset("s", 0).step == 0
 
 
@@ -278,16 +266,20 @@ def test_close_ends_the_child_even_if_it_hangs(make: Maker) -> None:
     pid = child.worker_pid
     child.close()
     child.close()
-    assert not alive(pid)
+    assert gone([pid])
 
 
-def test_kill_from_another_thread_is_for_good(make: Maker) -> None:
-    import threading
-
-    child = make()
+def test_kill_from_another_thread_is_for_good(make: Maker, tmp_path: Path) -> None:
+    barrier = Barrier(tmp_path)
+    child = make(variables={"STUB_BARRIER": barrier.path})
     child.register(REGISTRATION)
     first = child.reset("s", 0)
-    threading.Timer(0.3, child.kill).start()
+
+    def kill_in_the_step() -> None:
+        barrier.reached()
+        child.kill()
+
+    threading.Thread(target=kill_in_the_step).start()
     with pytest.raises(EpisodeError, match="was killed by SIGKILL"):
         child.step(first.episode_id, 0, np.full(7, -0.1))
     with pytest.raises(EpisodeError, match="the run is being stopped"):
@@ -298,7 +290,7 @@ PARENT = """
 import sys, threading, time
 sys.path[:] = {path!r}
 from robogate.worker.pipe import ChildEnvironment
-child = ChildEnvironment("stub_env:create", {{}})
+child = ChildEnvironment("stub_env:create", {{}}, {{"STUB_BARRIER": {barrier!r}}})
 child.describe()
 print(child.worker_pid, flush=True)
 threading.Thread(target=lambda: child.reset({scenario!r}, 0)).start()
@@ -308,27 +300,32 @@ time.sleep(3600)
 
 @pytest.mark.parametrize("scenario", ["hang", "spin"])
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
-def test_no_child_outlives_its_parent(scenario: str, signal_number: int) -> None:
-    code = textwrap.dedent(PARENT).format(path=sys.path, scenario=scenario)
+def test_no_child_outlives_its_parent(scenario: str, signal_number: int, tmp_path: Path) -> None:
+    barrier = Barrier(tmp_path)
+    code = textwrap.dedent(PARENT).format(path=sys.path, scenario=scenario, barrier=barrier.path)
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     with parent:
-        child = int(parent.stdout.readline())
-        time.sleep(0.2)
-        assert alive(child)
-        parent.send_signal(signal_number)
-        parent.wait()
-        assert gone_within(child, 5.0)
+        try:
+            child = int(parent.stdout.readline())
+            barrier.reached()
+            barrier.lift()  # from here on it hangs or spins
+            assert alive(child)
+            parent.send_signal(signal_number)
+            parent.wait()
+        finally:
+            parent.kill()
+    assert gone([child], ORPHAN_S)
 
 
 def test_the_child_outlives_the_thread_that_asked_for_it(make: Maker) -> None:
-    import threading
-
     child = make()
     thread = threading.Thread(target=child.start)
     thread.start()
     thread.join()
-    time.sleep(0.2)
+    # Python's thread has ended, the kernel's does so a moment later.
+    task = Path(f"/proc/self/task/{thread.native_id}")
+    assert until(lambda: not task.exists())
     assert child.describe().name == "stub"
 
 

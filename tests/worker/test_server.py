@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import HERE, PATIENCE_S, Barrier, Worker
+from serving import HERE, Worker
 from stub_robot import START
 
 from robogate.errors import UsageError
 from robogate.worker import serve
+from robogate.worker.server import listen
 from robogate.worker.wire import MSGPACK, dump, load
+from waiting import PATIENCE_S, Barrier, alive, gone
 
 pytest.importorskip("uvicorn", reason="the worker part is not installed")
 
@@ -83,7 +86,7 @@ class TestHttp:
             (b'{"method": "destroy"}', 404, "unknown_method"),
             (b'{"method": "call", "arguments": {"name": "x"}}', 404, "unknown_name"),
             (b'{"method": "reset", "arguments": {"task": 1}}', 422, "bad_arguments"),
-            (b" " * (1 << 21), 413, "too_large"),
+            (b" " * ((1 << 20) + 1), 413, "too_large"),
         ],
     )
     def test_a_body_that_is_refused(
@@ -94,17 +97,15 @@ class TestHttp:
         assert type(reply["error"]) is str and reply["error"]
 
     def test_a_body_without_a_length_is_bounded_too(self, worker: Worker) -> None:
-        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+        with socket.create_connection(("127.0.0.1", worker.port), PATIENCE_S) as client:
             client.sendall(
                 b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 b"Transfer-Encoding: chunked\r\n\r\n"
             )
             part = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-            try:
-                for _ in range(64):
-                    client.sendall(part)
-            except OSError:
-                pass  # it stopped listening, as it may
+            for _ in range(20):
+                client.sendall(part)
+            client.sendall(b"0\r\n\r\n")
             assert b" 413 " in client.recv(4096).splitlines()[0]
 
     @pytest.mark.parametrize("kind", ["text/plain", "application/x-pickle", "", "application/zip"])
@@ -130,22 +131,30 @@ class TestHttp:
         status, reply = worker.post(b"\xc1", Content_Type=MSGPACK)
         assert status == 400 and load(reply, MSGPACK)["code"] == "malformed"
 
-    def test_a_short_reply_is_not_held_back(self, worker: Worker) -> None:
+    def test_a_short_reply_is_not_held_back(self) -> None:
         # Nagle's algorithm and delayed acknowledgements together would make it 40 ms.
-        spent = []
-        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for _ in range(30):
-                began = time.perf_counter()
-                assert health(client)
-                spent.append(time.perf_counter() - began)
-        assert sorted(spent)[10] < 0.03
+        async def delay_is_off() -> bool:
+            found = asyncio.get_running_loop().create_future()
+
+            class Protocol(asyncio.Protocol):
+                def connection_made(self, transport: Any) -> None:
+                    accepted = transport.get_extra_info("socket")
+                    found.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                    transport.close()
+
+            reserved = listen("127.0.0.1", 0)
+            server = await asyncio.get_running_loop().create_server(Protocol, sock=reserved)
+            async with server:
+                with socket.create_connection(reserved.getsockname(), PATIENCE_S):
+                    return bool(await asyncio.wait_for(found, PATIENCE_S))
+
+        assert asyncio.run(delay_is_off())
 
     def test_half_a_request_harms_nobody(self, worker: Worker) -> None:
         halves = []
         head = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         for part in (b"", b"POST /r", head, head + b"Content-Length: 50\r\n\r\n{"):
-            client = socket.create_connection(("127.0.0.1", worker.port), 20)
+            client = socket.create_connection(("127.0.0.1", worker.port), PATIENCE_S)
             client.sendall(part)
             halves.append(client)
         assert worker.rpc("describe")["name"] == "stub-robot"
@@ -244,17 +253,15 @@ class TestEnd:
         status, errors = worker.end()
         assert status == 0
         child = int(errors.split()[1])
-        assert errors.split()[0] == "child" and not alive(child)
+        assert errors.split()[0] == "child" and gone([child])
 
     def test_a_robot_that_cannot_be_closed_does_not_hold_it_up(
         self, start: Callable[..., Worker], tmp_path: Path
     ) -> None:
         worker = start(options={"child": True}, folder=tmp_path, STUB_CLOSE="spin")
-        began = time.monotonic()
         status, errors = worker.end()
         assert status == 1 and "did not end when asked to" in errors
-        assert time.monotonic() - began < 10
-        assert not alive(int(errors.split()[1]))
+        assert gone([int(errors.split()[1])])
 
     def test_a_robot_that_hangs_ends_the_worker(self, start: Callable[..., Worker]) -> None:
         worker = start("stub_robot:create", "--step-s", "0.5")
@@ -262,8 +269,8 @@ class TestEnd:
         command = [-0.6, 0, 0, 0]
         answer = worker.call("tick", episode_id=episode, step=0, command=command)
         assert answer[0] == 500 and answer[1]["code"] == "worker_timeout"
-        _, errors = worker.process.communicate(timeout=10)
-        assert worker.process.returncode == 1 and "tick: no answer within 0.5 s" in errors
+        status, errors = worker.ended()
+        assert status == 1 and "tick: no answer within 0.5 s" in errors
 
     @pytest.mark.parametrize(
         "numbers",
@@ -286,7 +293,7 @@ class TestEnd:
             status, errors = worker.ended()
             child = errors.split()
             assert status == 0 and child[0] == "child" and len(child) == 2, errors
-            assert closed.read_text() == "closed" and not alive(int(child[1]))
+            assert closed.read_text() == "closed" and gone([int(child[1])])
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     @pytest.mark.parametrize(
@@ -312,7 +319,7 @@ class TestEnd:
         status, errors = worker.ended()
         assert status == 128 + number
         assert errors.startswith("robogate serve: ") and errors.count("\n") == 1, errors
-        assert closed.exists() == closes and not alive(child)
+        assert closed.exists() == closes and gone([child])
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_while_a_library_is_imported(
@@ -348,12 +355,12 @@ class TestEnd:
         worker = start("stub_robot:create_broken", options=options, folder=tmp_path, ready=False)
         status, errors = worker.ended()
         assert status == 1 and "ZeroDivisionError" in errors
-        assert not alive(int(errors.split()[1]))
+        assert gone([int(errors.split()[1])])
 
 
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[Worker]:
-    made = Worker("stub_robot:create", "--client-s", "0.5")
+    made = Worker("stub_robot:create", "--client-s", "2.0")
     yield made
     made.end()
 
@@ -392,23 +399,23 @@ class TestClientsThatAreSlow:
     )
     def test_half_a_request_does_not_last(self, part: bytes, impatient: Worker) -> None:
         began = time.monotonic()
-        with socket.create_connection(("127.0.0.1", impatient.port), 20) as client:
+        with socket.create_connection(("127.0.0.1", impatient.port), PATIENCE_S) as client:
             client.sendall(part)
             reply = client.recv(4096)
             assert reply == b"" or b" 408 " in reply.splitlines()[0]
-        assert 0.3 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 1.5  # it was given the time to send the rest
 
     def test_the_next_request_is_bounded_as_well(self, impatient: Worker) -> None:
-        with socket.create_connection(("127.0.0.1", impatient.port), 20) as client:
+        with socket.create_connection(("127.0.0.1", impatient.port), PATIENCE_S) as client:
             assert health(client)
             client.sendall(b"GET /healthz HT")
             assert client.recv(4096) == b""
 
     def test_a_client_that_waits_between_requests_is_left_alone(self, impatient: Worker) -> None:
-        with socket.create_connection(("127.0.0.1", impatient.port), 20) as client:
-            for _ in range(2):
-                assert health(client)
-                time.sleep(0.8)
+        with socket.create_connection(("127.0.0.1", impatient.port), PATIENCE_S) as client:
+            assert health(client)
+            time.sleep(2.5)  # longer than a request may take
+            assert health(client)
 
 
 @pytest.mark.parametrize(
@@ -442,14 +449,7 @@ def test_a_robot_that_takes_too_long_to_build(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "robogate", "serve", "--factory", "stub_robot:create_slowly",
          "--options", str(options), "--port", "0", "--start-s", "0.5"],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=PATIENCE_S,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
     )  # fmt: skip
     assert done.returncode == 1 and "took more than 0.5 s" in done.stderr
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -43,7 +43,7 @@ def test_bits_are_equal_across_processes(gl: str) -> None:
     digests = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, gl], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", SCRIPT, gl], capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, done.stderr
         digests.append(done.stdout.split()[-1])

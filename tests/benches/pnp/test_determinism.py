@@ -81,7 +81,7 @@ def _child(options, scenarios):
         [sys.executable, "-c", CHILD, __file__],
         input=json.dumps({"options": options, "scenarios": scenarios}),
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

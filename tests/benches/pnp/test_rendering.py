@@ -196,7 +196,7 @@ def test_egl_and_osmesa_give_the_same_frames(tmp_path, bench, renderer, scene):
     frames = [
         subprocess.run(
             [sys.executable, "-c", FRAMES, backend, str(source)],
-            env=variables, check=True, capture_output=True, text=True, timeout=60,
+            env=variables, check=True, capture_output=True, text=True, timeout=240,
         )
         for backend in ("egl", "osmesa")
     ]  # fmt: skip
