@@ -19,7 +19,7 @@ _COMMON: dict[str, Any] = {
     "model": None,
     "revision": None,
     "checkpoint_sha256": None,
-    "warmup_timeout_s": 20.0,
+    "warmup_timeout_s": 60.0,
     "seeding": "none",
     "batch_invariant": False,
     "chunk": 2,

@@ -9,9 +9,10 @@ its own serializer writes them. What they answer is scripted, and so is how they
 from __future__ import annotations
 
 import io
+import socket
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgpack
@@ -21,6 +22,8 @@ import zmq
 from openpi_client import msgpack_numpy as openpi_numpy
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, serve
+
+from waiting import PATIENCE_S
 
 #: An answer: a value to be packed, bytes or text to be sent as they are, or one of these.
 DIE = object()
@@ -56,11 +59,11 @@ class _Threaded:
     def stop(self) -> None:
         self.closing.set()
         self._stop()
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
 
     def _resolve(self, answer: Any) -> Any:
         if isinstance(answer, Late):
-            self.closing.wait(30)
+            self.closing.wait(PATIENCE_S)
             return answer.answer
         return answer
 
@@ -71,10 +74,12 @@ class _WebSockets(_Threaded):
     def __init__(self, port: int = 0) -> None:
         super().__init__()
         self.connections: list[Any] = []
+        listening = bound_socket(port)
+        listening.listen()
         self._server: Server = serve(
-            self._handle, "127.0.0.1", port, compression=self.compression, max_size=None
+            self._handle, sock=listening, compression=self.compression, max_size=None
         )
-        self.port = self._server.socket.getsockname()[1]
+        self.port = listening.getsockname()[1]
         self.url = f"ws://127.0.0.1:{self.port}"
 
     def _serve(self) -> None:
@@ -286,8 +291,6 @@ class DeafServer(_Threaded):
     """Accepts connections and says nothing."""
 
     def __init__(self, scheme: str) -> None:
-        import socket
-
         super().__init__()
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
@@ -302,7 +305,7 @@ class DeafServer(_Threaded):
             try:
                 self._open.append(self._socket.accept()[0])
             except TimeoutError:
-                time.sleep(0)
+                continue
         for connection in (*self._open, self._socket):
             connection.close()
 
@@ -310,10 +313,17 @@ class DeafServer(_Threaded):
         """The thread closes what it opened."""
 
 
-def free_port() -> int:
-    """A port on which nothing listens."""
-    import socket
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that nobody else gets, and on which nothing listens but a server that is put there."""
+    with bound_socket(0) as probe:
+        yield int(probe.getsockname()[1])
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+
+def bound_socket(port: int) -> socket.socket:
+    """A socket at a port, 0 for a free one; several may be bound to one, and one may listen."""
+    made = socket.socket()
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        made.setsockopt(socket.SOL_SOCKET, option, 1)
+    made.bind(("127.0.0.1", port))
+    return made

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from learned_adapters import openpi_adapter
-from policy_servers import OpenpiServer, free_port
+from policy_servers import OpenpiServer, reserved_port
 
 from robogate.adapters.attest_cli import TOKEN_VARIABLE, attestation_server
 from robogate.adapters.attest_cli import main as attest_main
@@ -26,6 +26,7 @@ from robogate.contract.identity import measure_checkpoint
 from robogate.contract.identity.attestation import Subject
 from robogate.errors import RunError, UsageError
 from robogate.records.location import PolicyLocation
+from waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -141,10 +142,11 @@ def test_a_helper_of_another_server_stops_the_run(served, package, bench):
 
 
 def test_a_helper_that_cannot_measure_says_why(served, package, bench):
-    with Helper(free_port(), package) as helper, pytest.raises(RunError, match="no process"):
-        load(served, helper, bench)
-    with pytest.raises(RunError, match="start it beside the server") as caught:
-        fetch(f"http://127.0.0.1:{free_port()}")
+    with reserved_port() as port:
+        with Helper(port, package) as helper, pytest.raises(RunError, match="no process"):
+            load(served, helper, bench)
+        with pytest.raises(RunError, match="start it beside the server") as caught:
+            fetch(f"http://127.0.0.1:{port}")
     assert caught.value.code == "attestation"
 
 
@@ -164,7 +166,9 @@ def test_a_token_is_asked_for_and_sent(served, package, bench, monkeypatch):
 @pytest.mark.parametrize("path", ["/", "/attestation", "/attestation?nonce=x", "/other?nonce=0"])
 def test_a_question_that_is_none_is_refused(served, package, path):
     with Helper(served.port, package) as helper:
-        connection = HTTPConnection("127.0.0.1", int(helper.url.rpartition(":")[2]), timeout=20)
+        connection = HTTPConnection(
+            "127.0.0.1", int(helper.url.rpartition(":")[2]), timeout=PATIENCE_S
+        )
         connection.request("GET", path)
         reply = connection.getresponse()
         assert reply.status == 404 and "nonce" in json.loads(reply.read())["error"]

@@ -25,22 +25,25 @@ from policy_servers import (
     Late,
     OpenpiServer,
     XPolicyLabServer,
-    free_port,
     groot_pack,
     groot_reply,
     modalities,
+    reserved_port,
 )
 
 from robogate.adapters.registry import load_policy
 from robogate.errors import ConfigError, EpisodeError, RunError
 from robogate.records.location import PolicyLocation
 from robogate.records.policy import PolicyEpisode, Reply
+from waiting import PATIENCE_S, until
 
 GROOT, OPENPI, XPOLICYLAB = (golden(f"{name}.json") for name in ("groot", "openpi", "xpolicylab"))
 EPISODE = PolicyEpisode(instruction="not looked at", seed=1)
 ROWS = np.array([[0.1, 0, 0, 0, 0, 0, 0.0], [0, 0.2, 0, 0, 0, 0, 1.0]])
-#: Long enough for a loaded machine, short enough for a test that waits for it.
-SHORT_S = 1.0
+#: Of what does not come at all.
+NEVER_S = 0.2
+#: Of one call that comes late, among others that come in time on a loaded machine too.
+LATE_S = 2.0
 
 
 class Kind:
@@ -76,7 +79,7 @@ class Kind:
             return GrootServer(answer, self.layout)
         return (OpenpiServer if self.name == "openpi" else XPolicyLabServer)(answer)
 
-    def load(self, url: str, *, timeout_s: float = 20.0, adapter: Any = None) -> Any:
+    def load(self, url: str, *, timeout_s: float = PATIENCE_S, adapter: Any = None) -> Any:
         bench = dataclasses.replace(self.bench, inference_timeout_s=timeout_s)
         return load_policy(adapter or self.adapter, bench, PolicyLocation(url=url))
 
@@ -236,23 +239,24 @@ def test_xpolicylab_serves_one_episode_at_a_time(xpolicylab):
 
 
 def test_a_server_that_is_down_stops_the_run(kind, monkeypatch):
-    monkeypatch.setattr("robogate.adapters.zmq_client.CONNECT_S", SHORT_S)
-    with pytest.raises(RunError, match="start it, or correct adapter.url") as caught:
-        kind.load(f"{kind.scheme}://127.0.0.1:{free_port()}")
+    monkeypatch.setattr("robogate.adapters.zmq_client.CONNECT_S", NEVER_S)
+    says = "start it, or correct adapter.url"
+    with reserved_port() as port, pytest.raises(RunError, match=says) as caught:
+        kind.load(f"{kind.scheme}://127.0.0.1:{port}")
     assert caught.value.code == "connect"
 
 
 def test_a_server_that_says_nothing_stops_the_run(kind, monkeypatch):
-    monkeypatch.setattr("robogate.adapters.zmq_client.CONNECT_S", SHORT_S)
-    adapter = dataclasses.replace(kind.adapter, warmup_timeout_s=SHORT_S)
+    monkeypatch.setattr("robogate.adapters.zmq_client.CONNECT_S", NEVER_S)
+    adapter = dataclasses.replace(kind.adapter, warmup_timeout_s=NEVER_S)
     with DeafServer(kind.scheme) as server, pytest.raises(RunError) as caught:
-        kind.load(server.url, timeout_s=SHORT_S, adapter=adapter)
+        kind.load(server.url, timeout_s=NEVER_S, adapter=adapter)
     assert caught.value.code == "connect"
 
 
 def test_another_kind_of_server_stops_the_run(openpi, xpolicylab):
     with xpolicylab.server() as server, pytest.raises(RunError, match="no reply within"):
-        adapter = dataclasses.replace(openpi.adapter, warmup_timeout_s=SHORT_S)
+        adapter = dataclasses.replace(openpi.adapter, warmup_timeout_s=LATE_S)
         openpi.load(server.url, adapter=adapter)
     with openpi.server() as server, pytest.raises(RunError, match="nobody asked for|lacks"):
         xpolicylab.load(server.url)
@@ -325,7 +329,7 @@ def test_a_late_server_ends_the_episode_and_not_the_next(kind):
         return Late(kind.good()) if n == 1 else kind.good()
 
     with kind.server(answer) as server:
-        policy = kind.load(server.url, timeout_s=SHORT_S)
+        policy = kind.load(server.url, timeout_s=LATE_S)
         session = policy.open_session(EPISODE)
         error = failure(session, kind.seen)
         assert error.code == "inference_timeout" and server.url in error.message
@@ -458,10 +462,9 @@ def test_a_reply_that_nobody_asked_for_ends_the_episode(openpi):
     with Eager(lambda request, n: None) as server:
         session = openpi.load(server.url).open_session(EPISODE)
         session.infer(openpi.seen)
-        assert sent.wait(20)
+        assert sent.wait(PATIENCE_S)
         client = session._connection._client
-        while not client._connection.recv_messages.frames:
-            pass  # until the second message is here
+        assert until(lambda: client._connection.recv_messages.frames), "the second message"
         assert failure(session, openpi.seen).code == "out_of_order"
 
 
@@ -492,13 +495,16 @@ def test_another_server_at_the_same_address_stops_the_run(openpi):
 
 
 def test_a_server_that_is_gone_costs_the_episode_and_comes_back(openpi):
-    with openpi.server() as server:
-        policy = openpi.load(server.url)
-    with pytest.raises(EpisodeError) as caught:
-        policy.open_session(EPISODE)
-    assert caught.value.code == "connection_lost"
-    again = OpenpiServer(lambda request, n: openpi.good(), port=server.port)
-    with again:
-        session = policy.open_session(EPISODE)
-        assert session.infer(openpi.seen).backend_calls == 1
-        session.close()
+    def serve(port: int) -> OpenpiServer:
+        return OpenpiServer(lambda request, n: openpi.good(), port=port)
+
+    with reserved_port() as port:
+        with serve(port) as server:
+            policy = openpi.load(server.url)
+        with pytest.raises(EpisodeError) as caught:
+            policy.open_session(EPISODE)
+        assert caught.value.code == "connection_lost"
+        with serve(port):
+            session = policy.open_session(EPISODE)
+            assert session.infer(openpi.seen).backend_calls == 1
+            session.close()
