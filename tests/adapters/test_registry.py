@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,6 +36,26 @@ def test_every_module_of_the_floor_is_hashed_somewhere(bench: PnpBench) -> None:
     files = {f"adapters/{p.name}" for p in (PACKAGE / "adapters").glob("*.py")}
     # The registry is a table; what it names is hashed.
     assert files - hashed == {"adapters/__init__.py", "adapters/registry.py"}
+
+
+def imports(path: str) -> set[str]:
+    """Files of the floor that a file of it imports, wherever in it."""
+    tree = ast.parse((PACKAGE / path).read_text())
+    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    prefix = "robogate.adapters."
+    return {f"adapters/{n[len(prefix) :]}.py" for n in names if n and n.startswith(prefix)}
+
+
+@pytest.mark.parametrize("kind", sorted(registry._ADAPTERS))
+def test_an_adapter_s_hash_covers_everything_that_it_imports(kind: str) -> None:
+    entry = adapter_entry(kind)
+    found: set[str] = set()
+    waiting = {entry.loader.partition(":")[0].replace("robogate.", "").replace(".", "/") + ".py"}
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        waiting |= imports(path) - found
+    assert found - set(entry.modules) == set()
 
 
 @pytest.mark.parametrize("kind", ["zero", "oracle"])

@@ -96,6 +96,7 @@ def choosing(point, group, option):
     adapter = raw.unresolved("adapter")
     left_open = {
         "target": "module:Class",
+        "checkpoint": __file__,
         "url": f"{SERVER_SCHEMES.get(adapter['kind'], ('ws',))[0]}://127.0.0.1:1",
         "layout": "n1.6",
         "chunk": "4",

@@ -40,6 +40,13 @@ _SERVER = (
     "adapters/remote.py",
     "adapters/wire.py",
 )
+#: What the adapters of networks in this process share.
+_LOCAL = (
+    "adapters/checkpoint_files.py",
+    "adapters/chunks.py",
+    "adapters/loaded.py",
+    "adapters/seeds.py",
+)
 #: What the adapters of networks that were trained on LIBERO share.
 _LIBERO = ("adapters/images.py", "adapters/libero.py", "adapters/libero_policy.py")
 
@@ -66,6 +73,35 @@ _ADAPTERS: Mapping[str, AdapterEntry] = {
             "adapters/pnp_shapes.py",
             "adapters/pnp_situation.py",
             "adapters/rotations.py",
+        ),
+    ),
+    "groot": AdapterEntry(
+        loader="robogate.adapters.groot:load",
+        modules=_sorted(
+            *_LOCAL,
+            *_LIBERO,
+            "adapters/groot.py",
+            "adapters/groot_checkpoint.py",
+            "adapters/groot_files.py",
+            "adapters/groot_layout.py",
+            "adapters/groot_metadata.py",
+            "adapters/groot_processor.py",
+            "adapters/groot_runtime.py",
+            "adapters/wire.py",
+        ),
+    ),
+    "lerobot": AdapterEntry(
+        loader="robogate.adapters.lerobot:load",
+        modules=_sorted(
+            *_LOCAL,
+            "adapters/images.py",
+            "adapters/lerobot.py",
+            "adapters/lerobot_checkpoint.py",
+            "adapters/lerobot_model.py",
+            "adapters/lerobot_statistics.py",
+            "adapters/libero.py",
+            "adapters/safetensors_files.py",
+            "adapters/state_layouts.py",
         ),
     ),
     "python": AdapterEntry(

@@ -78,9 +78,18 @@ class GrootAdapter(LearnedAdapter):
 
     Attributes:
         layout: Generation of its package and of its checkpoints.
+        device: Where the network runs.
+        embodiment_tag: Under which the checkpoint knows LIBERO's robot; null: the only one that is.
+        data_config: N1.5's data configuration, ``module:Class``: how its values are scaled and its
+            images cropped. Null for the others, which keep that in the checkpoint.
+        denoising_steps: Of N1.5's action head; null leaves the checkpoint's.
     """
 
     layout: str = field(metadata=choices("n1.5", "n1.6", "n1.7"))
+    device: str = field(metadata=choices("cpu", "cuda"))
+    embodiment_tag: str | None = field()
+    data_config: str | None = field()
+    denoising_steps: int | None = field()
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,18 @@ class XPolicyLabAdapter(LearnedAdapter):
 
 @dataclass(frozen=True)
 class LerobotAdapter(LearnedAdapter):
-    """A LeRobot policy, from a local folder."""
+    """A LeRobot policy, from a local folder.
+
+    Attributes:
+        device: Where the network runs.
+        image_keys: Key under which the policy knows the image of a camera, by camera; null where it
+            does not get it.
+        state_key: Key under which it knows the state.
+    """
+
+    device: str = field(metadata=choices("cpu", "cuda"))
+    image_keys: dict[str, str | None] = field()
+    state_key: str = field()
 
 
 @dataclass(frozen=True)
