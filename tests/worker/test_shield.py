@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from robogate.errors import ConfigError, EpisodeError, RunError
 from robogate.records.shield import Decision, ShieldOptions
-from robogate.worker.braking import braking_path, largest_move, slow_down
+from robogate.worker.braking import braking_path, largest_move, resting_place, slow_down
 from robogate.worker.shield import Shield
 
 PERIOD = 0.04
@@ -32,8 +32,18 @@ VELOCITY = np.array(OPTIONS.velocity) * PERIOD
 CHANGE = np.array(OPTIONS.acceleration) * PERIOD**2
 
 
-def shield(geometry: Any = None, **changes: Any) -> Shield:
-    made = Shield(dataclasses.replace(OPTIONS, **changes), geometry)
+class Rules:
+    """Geometric rules of a test: what a function says of one command."""
+
+    def __init__(self, breaches: Callable[[np.ndarray[Any, Any]], Sequence[str]]) -> None:
+        self.breaches = breaches
+
+    def first_broken(self, commands: np.ndarray[Any, Any]) -> int | None:
+        return next((i for i, command in enumerate(commands) if self.breaches(command)), None)
+
+
+def shield(rule: Any = None, **changes: Any) -> Shield:
+    made = Shield(dataclasses.replace(OPTIONS, **changes), rule and Rules(rule))
     made.reset(START)
     return made
 
@@ -214,8 +224,21 @@ def test_the_way_to_a_stop_is_asked_for_too() -> None:
 def test_the_largest_move_stops_exactly_at_the_limit(gap: float, change: float) -> None:
     changes = np.array([change])
     move = largest_move(np.array([gap]), changes)
-    ahead = braking_path(move, move, changes, np.array([-np.inf]), np.array([np.inf]))
-    assert (ahead[-1] if ahead else move) == pytest.approx(gap, abs=1e-9)
+    ahead = move + braking_path(move, changes)
+    assert (ahead[-1] if len(ahead) else move) == pytest.approx(gap, abs=1e-9)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.floats(-1.0, 1.0), min_size=2, max_size=2), st.floats(1e-2, 1.0))
+def test_the_way_to_a_stop_and_its_end(moves: list[float], change: float) -> None:
+    move, changes = np.array(moves), np.array([change, 0.7 * change])
+    path, place, left = braking_path(move, changes), np.zeros(2), move
+    for row in path:
+        left = slow_down(left, changes)
+        place = place + left
+        assert row == pytest.approx(place, abs=1e-12)
+    assert not slow_down(left, changes).any() or np.abs(slow_down(left, changes)).max() < 1e-15
+    assert resting_place(move, changes) == pytest.approx(place, abs=1e-12)
 
 
 def thin_wall(command: np.ndarray[Any, Any]) -> Sequence[str]:
@@ -225,11 +248,11 @@ def thin_wall(command: np.ndarray[Any, Any]) -> Sequence[str]:
 
 def test_no_command_jumps_over_what_is_thinner_than_a_move() -> None:
     targets, ahead = 9, np.array([1.0, 1.5, 1.0])
-    leaping = Shield(OPTIONS, thin_wall)
+    leaping = Shield(OPTIONS, Rules(thin_wall))
     leaping.reset(START)
     assert [leaping.check(ahead).command for _ in range(20)][-1][0] > 0.42
 
-    guard = Shield(OPTIONS, thin_wall, targets)
+    guard = Shield(OPTIONS, Rules(thin_wall), targets)
     guard.reset(START)
     last = START
     for _ in range(20):
@@ -240,11 +263,25 @@ def test_no_command_jumps_over_what_is_thinner_than_a_move() -> None:
     assert decision.reasons[-1] == "in the wall" and 0.35 < last[0] <= 0.40
 
 
+def pond(command: np.ndarray[Any, Any]) -> Sequence[str]:
+    """A rule that a robot may keep where it would come to rest, and break on its way there."""
+    return ["in the pond"] if 0.1 < command[0] < 0.3 else []
+
+
+def test_what_is_in_the_way_of_a_place_that_is_clear() -> None:
+    guard = Shield(OPTIONS, Rules(pond), 9)
+    guard.reset(START)
+    ahead = np.array([1.0, 1.5, 1.0])
+    executed = [guard.check(ahead).command for _ in range(30)]
+    assert_keeps(executed, pond)
+    assert 0.0 < executed[-1][0] <= 0.1
+
+
 def test_a_start_that_breaks_a_rule_is_refused() -> None:
     with pytest.raises(RunError, match="b is 4.0, expected"):
         Shield(OPTIONS).reset(np.array([0.0, 4.0, 0.0]))
     with pytest.raises(RunError, match="behind the wall"):
-        Shield(OPTIONS, wall).reset(np.array([0.9, 2.0, 0.0]))
+        Shield(OPTIONS, Rules(wall)).reset(np.array([0.9, 2.0, 0.0]))
     with pytest.raises(EpisodeError, match="before a reset"):
         Shield(OPTIONS).check(START)
 

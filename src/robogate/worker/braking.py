@@ -7,6 +7,8 @@ All functions work on whole command vectors, (n,).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robogate.records.observation import FloatArray
@@ -34,22 +36,29 @@ def slow_down(move: FloatArray, change: FloatArray) -> FloatArray:
     return np.asarray(np.sign(move) * np.maximum(np.abs(move) - change, 0.0))
 
 
-def braking_path(
-    position: FloatArray, move: FloatArray, change: FloatArray, low: FloatArray, high: FloatArray
-) -> list[FloatArray]:
-    """Positions that a braking robot still passes, the last one at rest; empty when it rests.
+def braking_path(move: FloatArray, change: FloatArray) -> FloatArray:
+    """How far a braking robot still moves.
 
     Args:
-        position: Present command, (n,).
-        move: Displacement that led to it, (n,).
-        change: Largest change of the displacement, (n,).
-        low: Position limits; they bound what rounding may add.
-        high: Likewise.
+        move: Displacement of the last period, (n,).
+        change: Largest change of the displacement, > 0, (n,).
+
+    Returns:
+        (k, n): from the present command to that of each period until it rests, the last one at
+        rest; k is 0 where it rests already.
     """
-    path: list[FloatArray] = []
-    while True:
-        move = slow_down(move, change)
-        if not move.any():
-            return path
-        position = np.clip(position + move, low, high)
-        path.append(position)
+    speed = np.abs(move)
+    periods = math.ceil(float((speed / change).max())) - 1
+    if periods < 1:
+        return np.empty((0, len(move)))
+    later = np.arange(1.0, periods + 1.0)[:, np.newaxis]
+    left = np.maximum(speed - later * change, 0.0)
+    return np.asarray((np.sign(move) * left).cumsum(axis=0))
+
+
+def resting_place(move: FloatArray, change: FloatArray) -> FloatArray:
+    """The last row of `braking_path`, zeros where there is none, to rounding: (n,)."""
+    speed = np.abs(move)
+    terms = np.ceil(speed / change) - 1.0
+    left = terms * speed - 0.5 * change * terms * (terms + 1.0)
+    return np.asarray(np.copysign(np.maximum(left, 0.0), move))

@@ -13,21 +13,31 @@ of each other before and after it may have met in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from robogate.errors import ConfigError, EpisodeError, RunError
 from robogate.records.observation import FloatArray
 from robogate.records.shield import Decision, ShieldOptions
-from robogate.worker.braking import braking_path, largest_move, slow_down
+from robogate.worker.braking import braking_path, largest_move, resting_place, slow_down
 
-#: Which geometric rules a command breaks, (n,) → one text each; empty when it keeps all of them.
-Geometry = Callable[[FloatArray], Sequence[str]]
 
-#: Commands tried on the way from the wanted one to the one that brakes.
-_SEARCH = 4
+class Geometry(Protocol):
+    """Rules that depend on where the parts of the robot are."""
+
+    def first_broken(self, commands: FloatArray) -> int | None:
+        """Index of the first of several commands, (k, n), that breaks a rule; None: none does."""
+        ...
+
+    def breaches(self, command: FloatArray) -> Sequence[str]:
+        """Rules that a command, (n,), breaks, one text each; empty when it keeps all."""
+        ...
+
+
+#: Places that are tried between the command that brakes, 0, and the wanted one, 1; increasing.
+_SHARES = (np.arange(1, 16) / 16.0)[:, np.newaxis]
 #: Relative slack within which a command still counts as keeping a limit; far below any encoder's
 #: resolution, far above rounding.
 SLACK = 1e-9
@@ -56,7 +66,9 @@ class Shield:
         self._enforce = options.mode == "enforce"
         _require_consistent(options, geometry)
         self._geometry = geometry
-        self._shares = (np.arange(1, targets) / targets)[:, np.newaxis]
+        # Half-way first: what is in the way is wider than a step from one target to the next.
+        order = sorted(range(1, targets), key=lambda i: abs(2 * i - targets))
+        self._shares = np.array(order, np.float64)[:, np.newaxis] / targets
         if self._enforce:
             self._velocity = np.array(options.velocity) * options.period_s
             self._change = np.array(options.acceleration) * options.period_s**2
@@ -74,7 +86,7 @@ class Shield:
         """
         reasons = self._malformed(command)
         if not reasons and self._enforce:
-            reasons = (*self._out_of_range(command), *self._broken([command]))
+            reasons = (*self._out_of_range(command), *self._breaches(command[np.newaxis]))
         if reasons:
             raise RunError(
                 f"the shield cannot begin at the start command: {reasons[0]}",
@@ -114,25 +126,20 @@ class Shield:
         last = self._command
         if last is None:
             raise EpisodeError("command before a reset", code="out_of_order")
-        within = np.clip(command, self._low, self._high)
+        within = self._kept(command)
         wanted = within - last
         # What braking alone would do is admissible: every decision before this one saw to that.
         brake = slow_down(self._move, self._change)
-        ahead = np.minimum(
-            np.minimum(self._move + self._change, self._velocity),
-            largest_move(self._high - last, self._change),
-        )
-        behind = np.maximum(
-            np.maximum(self._move - self._change, -self._velocity),
-            -largest_move(last - self._low, self._change),
-        )
+        ahead, behind = largest_move(np.array((self._high - last, last - self._low)), self._change)
+        ahead = np.minimum(np.minimum(self._move + self._change, self._velocity), ahead)
+        behind = np.maximum(np.maximum(self._move - self._change, -self._velocity), -behind)
         ahead, behind = np.maximum(ahead, brake), np.minimum(behind, brake)
-        move = np.clip(wanted, behind, ahead)
+        move = np.minimum(np.maximum(wanted, behind), ahead)
         changed = np.abs(move - wanted) > SLACK * self._change
         reasons = list(self._out_of_range(command))
         reasons += self._why(wanted, changed)
         if changed.any():
-            chosen = np.clip(last + np.where(changed, move, wanted), self._low, self._high)
+            chosen = self._kept(last + np.where(changed, move, wanted))
         else:
             chosen = within
         chosen, rules = self._clear(chosen, last, brake)
@@ -145,42 +152,65 @@ class Shield:
     ) -> tuple[FloatArray, list[str]]:
         """The command nearest to the chosen one, towards braking, that keeps the geometric rules.
 
-        Braking itself keeps them: its whole path was asked for before the last command.
+        Braking itself keeps them: its whole path was asked for before the last command. In between,
+        only the place where the robot would come to rest is asked for at first, since that is
+        where a rule is broken first, if any; the whole path of what this leaves is asked for then.
         """
-        broken = self._after(chosen, last)
+        broken = self._breaches(*self._path(chosen, last))
         if not broken:
             return chosen, []
-        safe = np.clip(last + brake, self._low, self._high)
-        best, good, bad = safe, 0.0, 1.0
-        for _ in range(_SEARCH):
-            share = 0.5 * (good + bad)
-            tried = safe + share * (chosen - safe)
-            if self._after(tried, last):
-                bad = share
+        safe = self._kept(last + brake)
+        span = chosen - safe
+        tries = safe + _SHARES * span
+        rests = self._kept(tries + resting_place(tries - last, self._change))
+        good, bad = -1, len(tries)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            if self._keeps(rests[middle : middle + 1]):
+                good = middle
             else:
-                best, good = tried, share
-        return best, list(broken)
+                bad = middle
+        while good >= 0:
+            if self._keeps(*self._path(tries[good], last)):
+                return tries[good], list(broken)
+            good = (good - 1) // 2
+        return safe, list(broken)
 
-    def _after(self, command: FloatArray, last: FloatArray) -> tuple[str, ...]:
-        """Rules that a command breaks, or that the robot would break if it braked after it."""
+    def _path(self, command: FloatArray, last: FloatArray) -> tuple[FloatArray, ...]:
+        """Where the robot would pass if it moved to a command and braked after it, (k, n) each.
+
+        Backwards: where it would come to rest is where a rule is broken first, if any; and ends of
+        periods before what lies between them. Empty where nothing depends on it.
+        """
         if self._geometry is None:
             return ()
-        path = braking_path(command, command - last, self._change, self._low, self._high)
-        places: list[FloatArray] = []
-        for place in (command, *path):
-            places += [*(last + self._shares * (place - last)), place]
-            last = place
-        # Where it would come to rest is where a rule is broken first, if any.
-        return self._broken(places[::-1])
+        path = self._kept(command + braking_path(command - last, self._change))
+        ends = np.concatenate((last[np.newaxis], command[np.newaxis], path))
+        backwards = ends[:0:-1]
+        if not len(self._shares):
+            return (backwards,)
+        starts = ends[-2::-1, np.newaxis]
+        between = starts + self._shares * (backwards[:, np.newaxis] - starts)
+        return backwards, between.swapaxes(0, 1).reshape(-1, len(command))
 
-    def _broken(self, commands: Sequence[FloatArray]) -> tuple[str, ...]:
+    def _keeps(self, *paths: FloatArray) -> bool:
+        """Whether no command of several paths, (k, n) each, breaks a geometric rule."""
+        geometry = self._geometry
+        return geometry is None or all(geometry.first_broken(path) is None for path in paths)
+
+    def _breaches(self, *paths: FloatArray) -> tuple[str, ...]:
+        """What the first of them breaks that breaks any."""
         if self._geometry is None:
             return ()
-        for command in commands:
-            broken = self._geometry(command)
-            if broken:
-                return tuple(broken)
+        for path in paths:
+            found = self._geometry.first_broken(path)
+            if found is not None:
+                return tuple(self._geometry.breaches(path[found]))
         return ()
+
+    def _kept(self, commands: FloatArray) -> FloatArray:
+        """Within the limits of position; of what is computed, this bounds what rounding adds."""
+        return np.asarray(np.minimum(np.maximum(commands, self._low), self._high))
 
     def _why(self, wanted: FloatArray, changed: Any) -> list[str]:
         """Say for each limited component which limit it is about, the tightest one first."""

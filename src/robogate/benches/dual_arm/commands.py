@@ -13,14 +13,13 @@ from robogate.scenes.dual_arm_spec import SIDES
 ARM_POSITIONS = len(JOINTS) + len(FINGERS)
 
 #: For each joint position, the value of a command that it follows; both fingers follow one.
-_VALUE = np.array(
+FOLLOWED = np.array(
     [
         side * ARM_VALUES + min(joint, len(JOINTS))
         for side in range(len(SIDES))
         for joint in range(ARM_POSITIONS)
     ]
 )
-_FINGERS = np.flatnonzero(_VALUE % ARM_VALUES == len(JOINTS))
 
 
 def to_positions(command: FloatArray, stroke: float) -> FloatArray:
@@ -33,9 +32,13 @@ def to_positions(command: FloatArray, stroke: float) -> FloatArray:
     Returns:
         (16,), rad and m; each finger moves half of the stroke.
     """
-    positions: FloatArray = command[_VALUE]
-    positions[_FINGERS] *= stroke / 2.0
+    positions: FloatArray = command[FOLLOWED] * scales(stroke)
     return positions
+
+
+def scales(stroke: float) -> FloatArray:
+    """Joint position per unit of the value that it follows, (16,); rad, and m for a finger."""
+    return np.where(FOLLOWED % ARM_VALUES == len(JOINTS), stroke / 2.0, 1.0)
 
 
 def to_command(positions: FloatArray, stroke: float) -> FloatArray:

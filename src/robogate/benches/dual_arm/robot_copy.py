@@ -27,6 +27,8 @@ class RobotCopy:
         model: `mujoco.MjModel`.
         data: `mujoco.MjData`; holds the last command that was asked about.
         indices: Where its parts are.
+        owners: Side of each geom, or the table's name.
+        smallest: Smallest distance that each pair of geoms keeps, (n, n), m.
     """
 
     def __init__(self, bench: DualArmBench) -> None:
@@ -41,9 +43,13 @@ class RobotCopy:
         largest = max(limits.arm_distance, limits.self_distance, limits.table_distance)
         # Pairs that are nearer than this are reported by the collision detection.
         self.model.geom_margin[:] = largest
-        self._owner = [self._owner_of(int(body)) for body in self.model.geom_bodyid]
+        self._parts = [self._name_of(body) for body in self.model.geom_bodyid.tolist()]
+        self.owners = [part.partition("_")[0] for part in self._parts]
         self._qpos = np.array(self.indices.qpos)
         self._tips = np.array([self.indices.tip[side] for side in SIDES])
+        self.smallest = np.array(
+            [[self._limit_between(one, two) for two in self.owners] for one in self.owners]
+        )
         self._at: bytes = b""
 
     def move_to(self, command: FloatArray) -> None:
@@ -90,25 +96,24 @@ class RobotCopy:
                     yield f"{side} tip {axis} = {value:.4f} m, outside [{least}, {most}]"
 
     def _too_near(self) -> Iterator[str]:
-        limits = self._bench.limits
         contact = self.data.contact
-        for first, second, distance in zip(contact.geom1, contact.geom2, contact.dist):
-            one, two = self._owner[first], self._owner[second]
-            if TABLE in (one, two):
-                smallest, what = limits.table_distance, "the table"
-            elif one == two:
-                smallest, what = limits.self_distance, "itself"
-            else:
-                smallest, what = limits.arm_distance, "the other arm"
-            if distance < smallest:
+        smallest = self.smallest[contact.geom1, contact.geom2]
+        found = zip(*(values.tolist() for values in (contact.geom1, contact.geom2, contact.dist)))
+        for (first, second, distance), least in zip(found, smallest.tolist()):
+            if distance < least:
+                one, two = self.owners[first], self.owners[second]
                 who = one if one != TABLE else two
-                parts = f"{self._part(first)} and {self._part(second)}"
-                yield f"{who} arm {distance:.4f} m from {what} ({parts}), expected {smallest}"
+                what = "the other arm" if one != two else "itself"
+                if TABLE in (one, two):
+                    what = "the table"
+                parts = f"{self._parts[first]} and {self._parts[second]}"
+                yield f"{who} arm {distance:.4f} m from {what} ({parts}), expected {least}"
 
-    def _part(self, geom: int) -> str:
-        body = int(self.model.geom_bodyid[geom])
+    def _limit_between(self, one: str, two: str) -> float:
+        limits = self._bench.limits
+        if TABLE in (one, two):
+            return limits.table_distance
+        return limits.self_distance if one == two else limits.arm_distance
+
+    def _name_of(self, body: int) -> str:
         return str(self._mj.mj_id2name(self.model, self._mj.mjtObj.mjOBJ_BODY, body))
-
-    def _owner_of(self, body: int) -> str:
-        name = str(self._mj.mj_id2name(self.model, self._mj.mjtObj.mjOBJ_BODY, body))
-        return name.partition("_")[0]

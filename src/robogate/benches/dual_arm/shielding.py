@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from robogate.benches.dual_arm.clearance import Clearance
 from robogate.benches.dual_arm.robot_copy import RobotCopy
 from robogate.records.shield import ShieldOptions
 from robogate.scenes.dual_arm_config import DualArmBench
@@ -32,4 +33,5 @@ def shield_options(bench: DualArmBench) -> ShieldOptions:
 
 def make_shield(bench: DualArmBench, robot: RobotCopy) -> Shield:
     """The shield that every command passes before the robot."""
-    return Shield(shield_options(bench), robot.breaches, bench.interpolation_steps + 1)
+    rules = Clearance(bench, robot)
+    return Shield(shield_options(bench), rules, bench.interpolation_steps + 1)
