@@ -95,7 +95,9 @@ class StubRobot:
 
     def step(self, episode_id: str, step: int, action: FloatArray) -> StepResult:
         decision = self.tick(episode_id, step, action)
-        return StepResult(True, decision.verdict, decision.reasons, self.observe(episode_id))
+        instead = decision.command if decision.verdict == "limit" else None
+        observation = self.observe(episode_id)
+        return StepResult(True, decision.verdict, decision.reasons, observation, instead)
 
     def tick(self, episode_id: str, step: int, command: FloatArray) -> Decision:
         if episode_id != self._id or step != self._steps:
@@ -273,6 +275,19 @@ class ClosingRobot(StubRobot):
     def close(self) -> None:
         with open(self._closed, "w") as stream:
             stream.write("closed")
+
+
+def create_slow_to_reset(closed: str) -> StubRobot:
+    return SlowlyResetRobot(closed)
+
+
+class SlowlyResetRobot(ClosingRobot):
+    """Says when a reset has begun, and takes its time."""
+
+    def reset(self, scenario_id: str, seed: int) -> Observation:
+        print("resetting", file=sys.stderr, flush=True)
+        time.sleep(0.3)
+        return super().reset(scenario_id, seed)
 
 
 def create_with_forks(closed: str) -> StubRobot:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -229,6 +230,10 @@ class TestLostReply:
         proxy.close()
 
 
+SHIELD = {"verdict": "accept", "command": None, "reasons": []}
+ACTED = {"executed": True, "shield": SHIELD, "observation": None, "evaluator": None}
+
+
 class TestUnreachable:
     def test_a_dead_port_is_named_within_two_seconds(self) -> None:
         with port_of_nobody() as port:
@@ -276,6 +281,86 @@ class TestUnreachable:
                 with pytest.raises(RunError) as caught:
                     remote.describe()
                 assert caught.value.code == "connect"
+
+    @pytest.mark.parametrize(
+        ("reply", "again", "says"),
+        [
+            (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", "no answer within"),  # a head without an end
+            (b"", b"HTTP/1.1 100 Continue\r\n\r\n", "no answer within"),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"x", "no answer within"),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", b"x", "a reply of"),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", "a reply of"),
+            (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000, b"X: y\r\n", "more than 100 headers"),
+            (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000, b"y", "header line"),
+            (
+                b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/rpc\r\n"
+                b"Content-Length: 1\r\n\r\n\x80", b"", "HTTP status 302, and no reply of a worker",
+            ),
+        ],
+    )  # fmt: skip
+    def test_a_reply_that_is_hostile(self, reply: bytes, again: bytes, says: str) -> None:
+        over = threading.Event()
+
+        def answer() -> None:
+            client, _ = listener.accept()
+            with client, contextlib.suppress(OSError):
+                client.recv(4096)
+                client.sendall(reply)
+                while not over.wait(0.02):  # more often than any time-out of one read
+                    client.sendall(again)
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=answer)
+            thread.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            impatient = Deadlines(start=1.0, reset=1.0, step=1.0, close=1.0)
+            try:
+                with pytest.raises(RunError, match=says) as caught:
+                    RemoteEnvironment(url, deadlines=impatient).describe()
+                assert caught.value.code == "connect"
+            finally:
+                over.set()
+                thread.join()
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            [], {}, None, 1, {"executed": True},
+            {**ACTED, "observation": []}, {**ACTED, "observation": "x"},
+            {**ACTED, "observation": {"step": 1}}, {**ACTED, "executed": 1},
+            {**ACTED, "shield": None}, {**ACTED, "shield": {**SHIELD, "reasons": None}},
+            {**ACTED, "shield": {**SHIELD, "verdict": "limit"}},
+            {**ACTED, "shield": {**SHIELD, "verdict": "limit", "command": [0.0]}},
+        ],
+    )  # fmt: skip
+    def test_a_motion_whose_reply_is_garbage(
+        self, reply: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        remote = RemoteEnvironment("http://127.0.0.1:1")
+        remote._was_reset = True
+        monkeypatch.setattr(WorkerConnection, "request", lambda *_: reply)
+        with pytest.raises(EpisodeError) as caught:
+            remote.step("e", 0, STILL)
+        assert caught.value.code == "bad_reply"
+
+    def test_a_worker_that_is_stopped_costs_the_episode(self, start: Callable[..., Worker]) -> None:
+        worker = start()
+        quick = Deadlines(start=5.0, reset=5.0, step=1.0, close=1.0)
+        remote = RemoteEnvironment(worker.url, deadlines=quick)
+        remote.register(REGISTRATION)
+        first = remote.reset("a", 1)
+        worker.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(EpisodeError, match="whether the motion was executed is unknown"):
+                remote.step(first.episode_id, 0, np.array(START))
+            with pytest.raises(EpisodeError) as caught:
+                remote.reset("a", 1)
+            assert caught.value.code == "worker_timeout"
+        finally:
+            worker.process.send_signal(signal.SIGCONT)
+        # What was asked while it stood still comes first or not at all; nobody waits for it.
+        again = remote.reset("a", 1)
+        assert remote.step(again.episode_id, 0, np.array(START)).executed
 
     def test_a_worker_that_is_gone_costs_the_episode(
         self, start: Callable[..., Worker], tmp_path: Path

@@ -105,6 +105,10 @@ def test_replies_arrive_as_they_were_given() -> None:
     ]:
         got = decode_reply(call, *reply_of(value))
         assert got == value and type(got) is type(value)
+    instead = np.array([0.25, -1.0])
+    limited = StepResult(True, "limit", ("fast",), None, instead)
+    got = decode_reply(Step("e", 0, ACTION), *reply_of(limited))
+    assert got.command.tobytes() == instead.tobytes() and got.reasons == ("fast",)
     seen = observation()
     got = decode_reply(Reset("s", 5), *reply_of(seen))
     assert got.images["wrist"].tobytes() == seen.images["wrist"].tobytes()

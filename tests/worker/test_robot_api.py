@@ -144,7 +144,11 @@ def test_act_passes_the_shield_too(caller: Caller) -> None:
     episode = caller.begin()
     answer = caller.call("act", episode_id=episode, step=0, action=[1.0, 1.0, 0.0, 1.0])
     assert answer["executed"] and answer["shield"]["verdict"] == "limit"
+    assert answer["shield"]["command"] == pytest.approx([0.064, 1.0, 0.0, 1.0])
     assert answer["observation"]["state"]["joint_position"][0] == pytest.approx(0.064)
+    gentle = [0.1, 1.0, 0.0, 1.0]
+    answer = caller.call("act", episode_id=episode, step=1, action=gentle)
+    assert answer["shield"] == {"verdict": "accept", "command": gentle, "reasons": []}
     assert "evaluator" not in answer and "evaluator" not in answer["observation"]
 
 

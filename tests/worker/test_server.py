@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -163,6 +165,119 @@ class TestHttp:
         assert worker.rpc("describe")["name"] == "stub-robot"
         for client in halves[1::2]:
             client.close()
+
+
+def tick(episode: str, step: int, headers: bytes = b"") -> bytes:
+    """A whole request for a motion."""
+    arguments = {"episode_id": episode, "step": step, "command": list(START)}
+    wanted = {"method": "call", "arguments": {"name": "tick", "arguments": arguments}}
+    body = json.dumps(wanted).encode()
+    head = HEAD + headers + b"Content-Length: %d\r\n\r\n" % len(body)
+    return head + body
+
+
+HEAD = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+class TestHostileClients:
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            HEAD + b"X: " + b"y" * 1_000_000,
+            HEAD + b"X: y\r\n" * 100_000,
+            b"POST /" + b"r" * 1_000_000,
+            HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+            HEAD + b"Content-Length: -2\r\n\r\n{}",
+            HEAD + b"Content-Length: 0x2\r\n\r\n{}",
+            HEAD + b"Content-Length: 99999999999999999999\r\n\r\n{}",
+            HEAD + b"Content-Length : 2\r\n\r\n{}",
+            HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFFFF\r\n\r\n",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"x" * 1_000_000,
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 100_000,
+            HEAD + b" folded\r\nContent-Length: 2\r\n\r\n{}",
+            HEAD + b"X: \x00\r\nContent-Length: 2\r\n\r\n{}",
+            HEAD.replace(b"\r\n", b"\n") + b"Content-Length: 2\n\n{}",
+            HEAD.replace(b"HTTP/1.1", b"HTTP/9.9") + b"\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 500,  # TLS
+            b"\x00" * 100_000,
+        ],
+    )
+    def test_a_request_that_is_none(self, sent: bytes, worker: Worker) -> None:
+        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+            reply = b""
+            try:
+                client.sendall(sent)
+                while part := client.recv(65536):  # until it closes the connection
+                    reply += part
+            except ConnectionError:
+                pass  # it stopped listening, as it may
+            assert reply == b"" or reply.split()[1][:1] == b"4"
+        assert worker.rpc("describe")["name"] == "stub-robot"
+
+    @pytest.mark.parametrize(
+        ("headers", "body"),
+        [
+            (b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"),
+            (b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", b"0\r\n\r\n"),
+            (b"Content-Length: 2\r\n", b"{}"),
+            (b"Content-Length: 2\r\nExpect: 100-continue\r\n", b"{}"),
+        ],
+    )
+    def test_what_follows_a_refused_request_is_not_carried_out(
+        self, headers: bytes, body: bytes, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        log = tmp_path / "motions"
+        worker = start(options={"log": str(log)}, folder=tmp_path)
+        episode = worker.begin()
+        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+            client.sendall(HEAD + headers + b"\r\n" + body + tick(episode, 0))
+            with contextlib.suppress(ConnectionError):
+                while client.recv(65536):
+                    pass
+        assert worker.call("state", episode_id=episode)["step"] == 0 and not log.exists()
+
+    def test_clients_that_are_killed_at_any_moment(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        log = tmp_path / "motions"
+        worker = start(options={"log": str(log)}, folder=tmp_path)
+        episode = worker.begin()
+
+        def one(i: int) -> None:
+            request = tick(episode, i % 5)
+            with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+                # Closing resets the connection: what it has not sent or read yet is gone.
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.sendall(request[: len(request) * (i % 8) // 7])
+                if i % 3 == 0:
+                    client.settimeout(0.02)
+                    with contextlib.suppress(OSError):
+                        client.recv(10)
+
+        with ThreadPoolExecutor(50) as pool:
+            list(pool.map(one, range(300)))
+        step = worker.call("state", episode_id=episode)["step"]
+        done = log.read_text().split("\n")[:-1] if log.exists() else []
+        assert done == [f"{episode} {i}" for i in range(step)]  # each at most once, in order
+        assert worker.call("tick", episode_id=episode, step=step, command=list(START))["executed"]
+
+    def test_a_client_that_leaves_during_a_reset(
+        self, start: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        options = {"closed": str(tmp_path / "closed")}
+        worker = start("stub_robot:create_slow_to_reset", options=options, folder=tmp_path)
+        body = json.dumps({"method": "reset", "arguments": {"task": "a", "seed": 1}}).encode()
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+                client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                assert worker.process.stderr is not None
+                while worker.process.stderr.readline() != "resetting\n":
+                    pass
+        episode = worker.begin()
+        assert worker.call("tick", episode_id=episode, step=0, command=list(START))["executed"]
 
 
 class TestToken:

@@ -68,12 +68,15 @@ class StepResult:
             and in range, but no admissible command exists).
         reasons: Why it was limited or rejected; empty for ``accept``.
         observation: After the action; None where nothing was executed.
+        command: What was executed in place of the action, (n,), in its form and units; None where
+            the action was executed as it is, or nothing was.
     """
 
     executed: bool
     verdict: str
     reasons: tuple[str, ...]
     observation: Observation | None
+    command: FloatArray | None = None
 
 
 @dataclass(frozen=True)

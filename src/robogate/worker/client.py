@@ -19,7 +19,7 @@ from robogate.records.observation import FloatArray, Observation
 from robogate.scenes.readback import compare
 from robogate.worker.call_error import KINDS
 from robogate.worker.deadlines import Deadlines
-from robogate.worker.encoding import decode_observation, take_fields
+from robogate.worker.encoding import decode_observation, take_array, take_fields
 from robogate.worker.http_client import (
     CONNECT_S,
     Refused,
@@ -115,14 +115,19 @@ class RemoteEnvironment:
             shield = take_fields(
                 fields["shield"], "$.shield", {"verdict": str, "command": object, "reasons": list}
             )
+            instead = None
+            if shield["verdict"] == "limit":
+                instead = take_array(shield["command"], "$.shield.command", _CODEC, "<f8", 1)
         except StrictError as exc:
             self._fail_reply("act", f"is not one: {exc.message}")
         reasons = tuple(str(reason) for reason in shield["reasons"])
         observation = None
         if fields["observation"] is not None:
+            if type(fields["observation"]) is not dict:
+                self._fail_reply("act", "has no observation")
             whole = {**fields["observation"], "evaluator": fields["evaluator"]}
             observation = self._observation("act", whole)
-        return StepResult(fields["executed"], shield["verdict"], reasons, observation)
+        return StepResult(fields["executed"], shield["verdict"], reasons, observation, instead)
 
     def observe(self, episode_id: str) -> Observation:
         """Return the present observation again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import select
 import socket
 import threading
@@ -168,7 +169,9 @@ class WorkerConnection:
         return connection
 
     def _receive(self, connection: socket.socket, deadline: float) -> tuple[int, bytes]:
-        reply = http.client.HTTPResponse(connection, method="POST")
+        # The deadline is one for the whole reply: an end that sends a byte now and then never ends.
+        incoming: Any = _Incoming(connection, deadline)
+        reply = http.client.HTTPResponse(incoming, method="POST")
         try:
             reply.begin()
             length = reply.length
@@ -176,7 +179,6 @@ class WorkerConnection:
                 raise http.client.HTTPException(f"a reply of {length} bytes")
             data = bytearray()
             while len(data) < length:
-                connection.settimeout(max(1e-3, deadline - time.monotonic()))
                 part = reply.read(min(_CHUNK, length - len(data)))
                 if not part:
                     raise http.client.IncompleteRead(bytes(data[:0]), length - len(data))
@@ -201,6 +203,33 @@ class WorkerConnection:
             raise Refused(status, reply["code"], reply["kind"], reply["error"])
         self.close()
         raise ReplyUnreadable(f"{self.url}: HTTP status {status}, and no reply of a worker")
+
+
+class _Incoming(io.RawIOBase):
+    """What a connection receives until a deadline, on the clock of `time.monotonic`."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._deadline = connection, deadline
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """As a reply reads it."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Receive what there is.
+
+        Raises:
+            TimeoutError: The deadline has passed.
+        """
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
 
 
 def _connect(host: str, port: int) -> socket.socket:

@@ -176,6 +176,7 @@ def encode_reply(value: Any, codec: ArrayCodec) -> dict[str, Any]:
             "verdict": value.verdict,
             "reasons": list(value.reasons),
             "observation": None if seen is None else encode_observation(seen, codec),
+            "command": None if value.command is None else codec.pack(value.command.astype("<f8")),
         }
     elif isinstance(value, Observation):
         body = encode_observation(value, codec)
@@ -221,11 +222,16 @@ def decode_reply(call: Call, message: Any, codec: ArrayCodec) -> Any:
 
 
 def _decode_step(body: Any, codec: ArrayCodec) -> StepResult:
-    kinds = {"executed": bool, "verdict": str, "reasons": list, "observation": object}
+    kinds = {
+        "executed": bool, "verdict": str, "reasons": list, "observation": object, "command": object,
+    }  # fmt: skip
     fields = take_fields(body, "$.ok", kinds)
     for i, reason in enumerate(fields["reasons"]):
         if type(reason) is not str:
             refuse(f"$.ok.reasons[{i}]", f"is {type(reason).__name__}, expected string")
     seen = fields["observation"]
     observation = None if seen is None else decode_observation(seen, codec, "$.ok.observation")
-    return StepResult(fields["executed"], fields["verdict"], tuple(fields["reasons"]), observation)
+    reasons, command = tuple(fields["reasons"]), fields["command"]
+    if command is not None:
+        command = take_array(command, "$.ok.command", codec, "<f8", 1)
+    return StepResult(fields["executed"], fields["verdict"], reasons, observation, command)

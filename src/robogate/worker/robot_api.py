@@ -173,12 +173,14 @@ class RobotApi:
         episode_id, step = self._next(given)
         answer = self._move(lambda: self._environment.step(episode_id, step, given["action"]))
         self._step += answer.executed
-        seen = answer.observation
+        seen, executed = answer.observation, answer.command
+        if executed is None and answer.executed:
+            executed = given["action"]
         result = {
             "executed": answer.executed,
             "shield": {
                 "verdict": answer.verdict,
-                "command": None,
+                "command": None if executed is None else plain(executed, codec),
                 "reasons": list(answer.reasons),
             },
             "observation": None if seen is None else self._view.observation(seen, codec),

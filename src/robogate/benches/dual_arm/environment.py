@@ -102,7 +102,8 @@ class DualArmEnvironment(EmbeddedEnvironment[Episode], Tools):
         if decision.verdict not in EXECUTED:
             return StepResult(False, decision.verdict, decision.reasons, None)
         observation = self.observe(episode_id)
-        return StepResult(True, decision.verdict, decision.reasons, observation)
+        instead = decision.command if decision.verdict == "limit" else None
+        return StepResult(True, decision.verdict, decision.reasons, observation, instead)
 
     def tick(self, episode_id: str, step: int, command: FloatArray) -> Decision:
         """Execute one command if, and only if, it is the next one; render nothing.
