@@ -29,8 +29,10 @@ from robogate import cli
 from robogate.contract.canonical import self_hash
 from robogate.contract.layout import data_dir, manifests_dir
 from robogate.evidence.assemble import result_text
-from robogate.records.digests import trace_chain
+from robogate.records.calls import calls_chain
+from robogate.records.digests import observation_digests, trace_chain
 from robogate.records.episode_hash import episode_sha256, semantic_sha256
+from robogate.records.trace_file import trace_bytes
 
 HERE = Path(__file__).parent
 #: Sixteen scenarios, as short as they can be.
@@ -351,9 +353,16 @@ def forge_facts(folder: Path) -> None:
     episode = document["episodes"][9]
     attestation = episode["attestation"]
     file = folder / attestation["trace_file"]
-    trace = np.load(file)
+    with file.open("rb") as stream:
+        trace, calls = np.load(stream), np.load(stream)
     trace["facts"][2, 0] += 1e-9
-    np.save(file, trace)
+    file.write_bytes(trace_bytes(trace, calls))
+    attestation["calls_chain"] = calls_chain(
+        calls,
+        observation_digests(trace),
+        document["harness_contract_sha256"],
+        episode["scenario_id"],
+    )
     attestation["trace_sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
     attestation["chain"] = trace_chain(
         trace, document["harness_contract_sha256"], episode["scenario_id"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from robogate.contract.adapter_schema import BcAdapter
 from robogate.contract.schema import Adapter, Budget, Renderer, Track
 from robogate.contract.strict import decode
 from robogate.episodes.journal import Header
@@ -135,7 +136,10 @@ def make_world(
     timeout_s: float = 60.0,
     renderer: Renderer = RENDERER,
     shield: str = "ik",
+    chunk: int | None = None,
+    **learned: Any,
 ) -> World:
+    """A world for the scripted control or, with a ``chunk``, for a learned policy."""
     bench = decode(PnpBench, json.loads((TESTS / "scenes" / "mujoco_pnp.json").read_text()))
     bench = dataclasses.replace(
         bench,
@@ -160,9 +164,33 @@ def make_world(
         revision=None,
         checkpoint_sha256=None,
     )
+    if chunk is not None:
+        adapter = learned_adapter(adapter, chunk=chunk, **learned)
     track = Track("toy", "pnp", "pick_and_place", "toy.json", manifest.sha256, len(rows))
     frozen = freeze(bench, track, adapter, renderer, Budget("test", max_actions, "all"))
     return World(frozen, manifest, path)
+
+
+def learned_adapter(base: Adapter, **changes: Any) -> BcAdapter:
+    """A learned policy's adapter, from a control's."""
+    fields: dict[str, Any] = {
+        **vars(base),
+        "kind": "bc",
+        "role": "policy",
+        "transfer": "in_environment",
+        "warmup_timeout_s": 30.0,
+        "seeding": "none",
+        "batch_invariant": False,
+        "chunk": 4,
+        "replan": "after_execute",
+        "image_transform": "none",
+        "image_size": 64,
+        "image_resize": "area",
+        "state_layout": "pnp_16",
+        "quaternion": "none",
+        "gripper_decode": "environment",
+    }
+    return BcAdapter(**{**fields, **changes})
 
 
 class Policy:
@@ -173,6 +201,7 @@ class Policy:
     def __init__(self, function: Callable[[PolicyObservation], Any]) -> None:
         self.function = function
         self.instructions: list[str] = []
+        self.seeds: list[int] = []
         self.closed = 0
 
     def identity(self) -> Mapping[str, Any]:
@@ -180,6 +209,7 @@ class Policy:
 
     def open_session(self, episode: PolicyEpisode) -> Any:
         self.instructions.append(episode.instruction)
+        self.seeds.append(episode.seed)
         return Session(self)
 
     def close(self) -> None:

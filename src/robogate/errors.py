@@ -75,6 +75,7 @@ class EpisodeError(RobogateError):
     """One episode is an error: it is neither a success nor a failure.
 
     Codes in use: ``inference_exception``, ``inference_timeout``, ``connection_lost``,
+    ``unattested``, ``prompt``, ``chunk_length``,
     ``bad_reply``, ``action_type``, ``action_shape``, ``action_not_finite``,
     ``action_out_of_range``, ``out_of_order``, ``empty_chunk``, ``reset_failed``,
     ``simulator_nan``, ``environment_exception``, ``worker_died``, ``worker_timeout``,

@@ -13,27 +13,27 @@ from robogate.contract.strict import encode
 from robogate.episodes.journal import read_journal
 from robogate.errors import EpisodeError, RunError
 from robogate.records.benches import bench_rules
+from robogate.records.calls import calls_chain
 from robogate.records.digests import (
     EXECUTED,
     NO_ACTION,
     REFUSED,
     STOPPED,
-    load_trace,
+    observation_digests,
     registration_sha256,
     trace_chain,
-    trace_dtype,
 )
 from robogate.records.episode_hash import episode_sha256, semantic_sha256
 from robogate.records.observation import PolicyObservation
 from robogate.records.policy import PolicyEpisode, Stop
 from robogate.records.result import Episode
+from robogate.records.trace_file import TraceFile, load_trace, trace_kinds
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from toy_world import World
 
 RULES = bench_rules("pnp")
-KIND = trace_dtype(7, sum(RULES.state.values()), len(RULES.facts))
 WorldOf = Callable[..., "World"]
 
 
@@ -63,8 +63,9 @@ def still(observation: PolicyObservation) -> Any:
     return [np.zeros(7)]
 
 
-def trace_of(folder: Path, episode: Episode) -> Any:
-    return load_trace(folder / "traces" / f"{episode.scenario_id}.npy", KIND)
+def trace_of(world: World, folder: Path, episode: Episode) -> TraceFile:
+    path = folder / "traces" / f"{episode.scenario_id}.npy"
+    return load_trace(path, trace_kinds(world.frozen))
 
 
 def check_record(world: World, folder: Path, episode: Episode) -> Any:
@@ -74,14 +75,19 @@ def check_record(world: World, folder: Path, episode: Episode) -> Any:
     assert episode.sha256 == episode_sha256(document)
     attestation = episode.attestation
     assert attestation is not None and episode.timing is not None
-    trace = trace_of(folder, episode)
+    file = trace_of(world, folder, episode)
+    trace, calls = file.rows, file.calls
     data = (folder / attestation.trace_file).read_bytes()
     assert attestation.trace_sha256 == hashlib.sha256(data).hexdigest()
     assert attestation.chain == trace_chain(trace, world.frozen.harness_sha256, episode.scenario_id)
     assert attestation.prompt == world.frozen.bench.instruction
     assert attestation.registration_sha256 == registration_sha256(world.registration)
     assert attestation.observations == len(trace) == episode.steps + 1
-    assert attestation.inference_calls == trace["inference"].max()
+    assert attestation.inference_calls == trace["inference"].max() == len(calls)
+    assert attestation.calls_chain == calls_chain(
+        calls, observation_digests(trace), world.frozen.harness_sha256, episode.scenario_id
+    )
+    assert len(episode.timing.inference_us) == len(calls)
     assert (trace["has_action"][:-1] == EXECUTED).all()
     scenario = world.manifest.scenarios[episode.index]
     scene = RULES.resolve(world.frozen.bench, scenario.variant, scenario.seed)
@@ -441,7 +447,7 @@ def test_sinks_see_every_observation_and_cannot_change_a_run(world: World, tmp_p
     assert first[0] == ("started", world.ids[0]) and first[-1] == ("finished", world.ids[0])
     assert [e[1] for e in first[1:-1]] == list(range(steps + 1))
     assert first[1][2] is None
-    actions = trace_of(tmp_path / "a", watched[0])["action"][:-1]
+    actions = trace_of(world, tmp_path / "a", watched[0]).rows["action"][:-1]
     assert np.array_equal([e[2] for e in first[2:-1]], actions)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robogate.contract.adapter_schema import BcAdapter, LearnedAdapter, PolicyAdapter
 from robogate.contract.canonical import self_hash
 from robogate.contract.files import write_json
 from robogate.contract.identity import (
@@ -42,16 +43,19 @@ from robogate.contract.schema import Adapter, Budget, Renderer, Track
 from robogate.contract.strict import decode, encode
 from robogate.evidence.assemble import assemble_result, write_result
 from robogate.records.benches import bench_rules
-from robogate.records.contract import FrozenContract, freeze
+from robogate.records.calls import CHUNK, STOP, calls_chain, calls_dtype, prompt_digest
+from robogate.records.contract import FrozenContract, freeze, thaw
 from robogate.records.digests import (
+    observation_digests,
     registration_sha256,
-    trace_bytes,
     trace_chain,
     trace_dtype,
 )
 from robogate.records.episode_hash import episode_sha256, seal_episode, semantic_sha256
 from robogate.records.registration import registration_of
-from robogate.records.result import Attestation, Episode, EpisodeTiming, ErrorInfo
+from robogate.records.result import Attestation, Episode, EpisodeTiming, ErrorInfo, WarmUp
+from robogate.records.summary import inference_times, latency_of
+from robogate.records.trace_file import parse_trace, trace_bytes, trace_kinds
 from robogate.scenes.manifest import Manifest, Scenario, generate, select
 from robogate.scenes.pnp_config import PnpBench
 from robogate.scenes.pnp_readback import applied_steps
@@ -90,7 +94,7 @@ class Spec:
     """What a synthetic run is made of.
 
     Attributes:
-        adapter: ``zero`` or ``oracle``.
+        adapter: ``zero``, ``oracle`` or ``bc``.
         endings: Ending of each scenario's episode, in order; ``None`` for not started.
         run: Distinguishes runs: run id and timing.
         noise: Distinguishes what was measured.
@@ -104,6 +108,7 @@ class Spec:
     max_actions: int = 110
     subset: str = "all"
     execute: int = 1
+    chunk: int = 4
     manifest: Manifest = field(default_factory=lambda: MANIFEST)
     scoring: str = "qualified"
     harness_sha256: str = "1a" * 32
@@ -131,6 +136,21 @@ class Spec:
             revision=None,
             checkpoint_sha256=None,
         )
+        if self.adapter == "bc":
+            adapter = BcAdapter(
+                **{**vars(adapter), "role": "policy", "transfer": "in_environment"},
+                warmup_timeout_s=60.0,
+                seeding="none",
+                batch_invariant=False,
+                chunk=self.chunk,
+                replan="after_execute",
+                image_transform="none",
+                image_size=64,
+                image_resize="area",
+                state_layout="pnp_16",
+                quaternion="none",
+                gripper_decode="environment",
+            )
         track = Track(
             name="synthetic",
             bench="pnp",
@@ -208,11 +228,28 @@ class Builder:
             trace["action"] = rng.uniform(-1, 1, trace["action"].shape)
         trace["has_action"] = 1
         trace["inference"] = np.arange(len(facts)) // spec.execute + 1
-        last = {"control_rejected": (2, len(facts)), "policy_stop": (3, len(facts))}
+        after = (len(facts) - 1) // spec.execute + 1
+        last = {"control_rejected": (2, after), "policy_stop": (3, after)}
         trace["has_action"][-1], trace["inference"][-1] = last.get(ending, (0, 0))
         if trace["has_action"][-1] in (0, 3):
             trace["action"][-1] = 0.0
         return trace
+
+    def calls(self, frozen: FrozenContract, trace: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Calls whose chunks are what a trace executes; of what is cut off, zeros."""
+        stored = trace_kinds(frozen).calls["chunk"].shape[0]
+        learned = isinstance(frozen.adapter, LearnedAdapter)
+        calls = np.zeros(int(trace["inference"].max()), calls_dtype(7, stored))
+        for i, call in enumerate(calls):
+            rows = np.flatnonzero(trace["inference"] == i + 1)
+            call["row"] = rows[0]
+            call["answer"] = STOP if trace["has_action"][rows[0]] == 3 else CHUNK
+            if call["answer"] == CHUNK:
+                call["length"] = stored
+                call["backend_calls"] = int(learned)
+                call["prompt"] = np.frombuffer(prompt_digest(BENCH.instruction), "u1")
+                call["chunk"][: len(rows)] = trace["action"][rows]
+        return calls
 
     def facts(self, spec: Spec, scene: Any, ending: str) -> list[list[float]]:
         """Rows of facts: the block is fetched and placed, or nothing happens."""
@@ -240,6 +277,8 @@ class Builder:
             script += [(tx, ty, floor, 0.2, 0.08, 0.0)] * (success.stable_actions - 1)
         elif ending in ("control_rejected", "policy_stop", "error"):
             script += [rest] * 3
+            # A call whose chunk is not used up is followed by no other.
+            script += [rest] * (-(len(script) - 1) % spec.execute)
         else:
             script = [rest] * (spec.max_actions + 1)
         return [
@@ -255,17 +294,17 @@ class Builder:
         scene = RULES.resolve(BENCH, scenario.variant, scenario.seed)
         frozen, identity = spec.frozen(), spec.identity()
         judgement = None
+        durations: tuple[int, ...] = ()
         attestation = applied = None
         if trace is not None:
             judgement = RULES.judge(BENCH, scene, trace["facts"])
+            durations = tuple(100 + i % 7 for i in range(int(trace["inference"].max())))
             applied = RULES.expected_readback(BENCH, spec.renderer, scene, 0)
+            calls = self.calls(frozen, trace)
             attestation = Attestation(
                 prompt=BENCH.instruction,
-                inference_calls=int(trace["inference"].max()),
                 trace_file=f"traces/{scenario.id}.npy",
-                trace_sha256=hashlib.sha256(trace_bytes(trace)).hexdigest(),
-                observations=len(trace),
-                chain=trace_chain(trace, frozen.harness_sha256, scenario.id),
+                **self.attested(trace, calls, frozen.harness_sha256, scenario.id),
                 registration_sha256=registration_sha256(
                     registration_of(frozen, identity.adapter, identity.policy, identity.server)
                 ),
@@ -294,8 +333,8 @@ class Builder:
                 worker_pid=100 + spec.run,
                 reset_s=0.1,
                 step_s=0.7,
-                inference_s=0.1,
-                inference_max_s=0.01,
+                inference_us=durations,
+                **inference_times(durations),
             ),
             diagnostics={"note": "made up", "value": 1.5},
             error=error if ending == "error" else None,
@@ -303,6 +342,59 @@ class Builder:
             sha256="",
         )
         return seal_episode(episode)
+
+    @staticmethod
+    def attested(
+        trace: np.ndarray[Any, Any], calls: np.ndarray[Any, Any], harness: str, scenario_id: str
+    ) -> dict[str, Any]:
+        """What an attestation derives from a trace file."""
+        reached = len(calls) == 0 or calls["row"].max() < len(trace)
+        observed = observation_digests(trace)
+        return {
+            "inference_calls": len(calls),
+            "backend_calls": int(calls["backend_calls"].sum()),
+            "trace_sha256": hashlib.sha256(trace_bytes(trace, calls)).hexdigest(),
+            "observations": len(trace),
+            "chain": trace_chain(trace, harness, scenario_id),
+            "calls_chain": calls_chain(calls, observed, harness, scenario_id) if reached else "",
+        }
+
+    def fitting_calls(
+        self, frozen: FrozenContract, trace: np.ndarray[Any, Any], calls: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        """Calls that fit an edited trace; the old ones where there can be none."""
+        try:
+            return self.calls(frozen, trace)
+        except (IndexError, ValueError):
+            return calls
+
+    def edit_trace_file(
+        self,
+        folder: Path,
+        document: dict[str, Any],
+        position: int,
+        edit: Callable[[Any, Any], tuple[Any, Any]],
+        put: Callable[[Path, bytes], Any] = Path.write_bytes,
+    ) -> None:
+        """Edit the rows and calls of a trace, and make everything that follows from them fit."""
+        episode = document["episodes"][position]
+        path = folder / episode["attestation"]["trace_file"]
+        kinds = trace_kinds(thaw(json.loads((folder / "contract.json").read_text())))
+        file = parse_trace(path.read_bytes(), kinds, "")
+        trace, calls = edit(file.rows.copy(), file.calls.copy())
+        put(path, trace_bytes(trace, calls))
+        harness, scenario_id = document["harness_contract_sha256"], episode["scenario_id"]
+        attested = self.attested(trace, calls, harness, scenario_id)
+        episode["attestation"].update(attested)
+        durations = [100 + i for i in range(len(calls))]
+        episode["timing"].update(inference_us=durations, **inference_times(durations))
+        self.retime(document)
+
+    @staticmethod
+    def retime(document: dict[str, Any]) -> None:
+        """Make the summary's times follow from the episodes."""
+        episodes = [decode(Episode, episode) for episode in document["episodes"]]
+        document["summary"]["inference"] = encode(latency_of(episodes))
 
     def document(self, spec: Spec, episodes: Sequence[Episode]) -> dict[str, Any]:
         """The result document."""
@@ -314,9 +406,18 @@ class Builder:
             run_id=f"run-{spec.run}",
             started_at=f"2026-01-01T0{spec.run}:00:00.000000+00:00",
             ended_at=f"2026-01-01T0{spec.run}:50:00.000000+00:00",
+            warm_up=self.warm_up(spec),
             run_error=spec.run_error,
             qualification_id=spec.qualification_id,
         )
+
+    @staticmethod
+    def warm_up(spec: Spec) -> WarmUp | None:
+        """What a policy did before the first reset."""
+        adapter = spec.frozen().adapter
+        if isinstance(adapter, LearnedAdapter):
+            return WarmUp(1.5, 0.5, 1, BENCH.instruction)
+        return WarmUp(0.5, None, 0, None) if isinstance(adapter, PolicyAdapter) else None
 
     def write(self, folder: Path, spec: Spec | None = None) -> Path:
         """Write a whole run folder, through the validator."""
@@ -330,7 +431,7 @@ class Builder:
             if ending != "error_before_reset":
                 trace = self.trace(spec, scenario, ending)
                 path = folder / "traces" / f"{scenario.id}.npy"
-                path.write_bytes(trace_bytes(trace))
+                path.write_bytes(trace_bytes(trace, self.calls(spec.frozen(), trace)))
             ending = ending.partition("_before")[0]
             episodes.append(self.episode(spec, scenario, ending, trace))
         write_json(folder / "contract.json", spec.frozen().document)

@@ -28,7 +28,7 @@ def test_what_the_forger_leaves_alone_holds(forger, material):
 
 
 def test_what_was_measured_may_be_changed_by_the_holder_of_the_key_alone(forger, material):
-    forger.edit_result(lambda d: d["episodes"][0]["timing"].update(inference_s=0.001))
+    forger.edit_result(lambda d: d["episodes"][0]["timing"].update(step_s=0.001))
     forger.seal()
     assert found(forger.folder, material.public) == []
     forger.key = material.stranger

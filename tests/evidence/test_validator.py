@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import re
 import shutil
@@ -19,8 +18,9 @@ from robogate.evidence.assemble import write_result
 from robogate.evidence.files import Unreadable
 from robogate.evidence.report import Means
 from robogate.evidence.validator import validate_document, validate_run
-from robogate.records.digests import parse_trace, trace_bytes, trace_chain
+from robogate.records.contract import thaw
 from robogate.records.result import ErrorInfo
+from robogate.records.trace_file import parse_trace, trace_bytes, trace_kinds
 from robogate.scenes.readback import seal
 
 
@@ -51,24 +51,26 @@ def forge(builder, folder: Path, edit) -> list[str]:
 
 
 def edit_trace(builder, folder: Path, position: int, edit) -> list[str]:
-    """Edit a trace, make hashes and chain fit again, and validate."""
+    """Edit a trace, make its calls, hashes and chains fit again, and validate."""
+
+    def both(trace, calls):
+        trace = edit(trace)
+        return trace, builder.fitting_calls(thaw(read(folder, "contract.json")), trace, calls)
+
+    return edit_trace_file(builder, folder, position, both)
+
+
+def edit_calls(builder, folder: Path, position: int, edit) -> list[str]:
+    """Edit the calls of a trace, make hashes and chains fit again, and validate."""
+    return edit_trace_file(builder, folder, position, lambda t, calls: (t, edit(calls)))
+
+
+def edit_trace_file(builder, folder: Path, position: int, edit) -> list[str]:
+    """Edit rows and calls of a trace, make hashes and chains fit again, and validate."""
     document = read(folder)
-    episode = document["episodes"][position]
-    path = folder / episode["attestation"]["trace_file"]
-    trace = parse_trace(path.read_bytes(), builder.kind, "").copy()
-    trace = edit(trace)
-    path.write_bytes(trace_bytes(trace))
-    fit_trace(document, episode, trace)
+    builder.edit_trace_file(folder, document, position, edit)
     write(folder, builder.rehash(document))
     return faults(folder)
-
-
-def fit_trace(document, episode, trace) -> None:
-    episode["attestation"].update(
-        trace_sha256=hashlib.sha256(trace_bytes(trace)).hexdigest(),
-        observations=len(trace),
-        chain=trace_chain(trace, document["harness_contract_sha256"], episode["scenario_id"]),
-    )
 
 
 def test_a_good_run_holds(good_run):
@@ -87,6 +89,7 @@ def test_what_is_only_protected_by_hash_is_named(good_run):
     assert hashed == [
         "identity: source revision, package, environment and hardware",
         "result: run id and times",
+        "result: warm-up",
         "traces: state, task facts and image digests",
         "episodes: timing, diagnostics and error texts",
     ]
@@ -411,12 +414,13 @@ def test_a_success_before_the_first_action_is_no_task(builder, run):
 
 def test_an_edited_trace_breaks_its_hash_and_chain(run, builder):
     path = run / "traces" / "00_standard_objects_00.npy"
-    trace = parse_trace(path.read_bytes(), builder.kind, "").copy()
+    file = parse_trace(path.read_bytes(), trace_kinds(builder.Spec().frozen()), "")
+    trace = file.rows.copy()
     trace["state"][1, 0] += 1e-9
-    path.write_bytes(trace_bytes(trace))
+    path.write_bytes(trace_bytes(trace, file.calls))
     paths = [fault.partition(": ")[0] for fault in faults(run)]
     at = "$.episodes[0].attestation"
-    assert paths == [f"{at}.trace_sha256", f"{at}.chain"]
+    assert paths == [f"{at}.trace_sha256", f"{at}.chain", f"{at}.calls_chain"]
 
 
 @pytest.mark.parametrize(
@@ -424,7 +428,7 @@ def test_an_edited_trace_breaks_its_hash_and_chain(run, builder):
     [
         (lambda path: path.unlink(), "is missing"),
         (lambda path: path.write_bytes(b"PK"), "not a plain numpy file"),
-        (lambda path: path.write_bytes(path.read_bytes() + b"x"), "its header says 17 rows"),
+        (lambda path: path.write_bytes(path.read_bytes() + b"x"), "holds 1 bytes after its calls"),
         (lambda path: path.write_bytes(b"\0" * 5_000_000), "larger than"),
     ],
 )

@@ -68,7 +68,7 @@ def test_each_check_says_what_was_done(material, public, capsys):
     assert err == "" and lines[0] == f"bundle {material.bundle}" and lines[-1] == "holds"
     assert sum(" recomputed " in line and line.endswith("  holds") for line in lines) > 20
     measured = [line for line in lines if " hash, sign. " in line]
-    assert len(measured) == 6 and all(line.endswith("  present") for line in measured)
+    assert len(measured) == 7 and all(line.endswith("  present") for line in measured)
     said = " ".join(out[out.index("'hash, sign.'") :].split())
     assert "protected by hash and signature only" in said
     assert all(name in said for name in MEASURED)

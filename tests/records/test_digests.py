@@ -1,5 +1,4 @@
 import hashlib
-import io
 
 import numpy as np
 import pytest
@@ -10,11 +9,9 @@ from robogate.records.digests import (
     chain_start,
     flatten_state,
     images_digest,
-    load_trace,
     observation_digest,
-    parse_trace,
+    observation_digests,
     registration_sha256,
-    trace_bytes,
     trace_chain,
     trace_dtype,
     trace_row,
@@ -88,12 +85,23 @@ def test_chain_covers_every_field_of_every_row(field):
     assert trace_chain(trace, "ac" * 32, "00_a") != before
 
 
+def test_digests_at_hand_give_the_same_chain():
+    trace = some_trace(refused=True)
+    digests = observation_digests(trace)
+    assert len(digests) == len(trace)
+    assert digests[2] == observation_digest(
+        trace["images"][2].tobytes(), trace["state"][2], trace["facts"][2],
+        trace["readback"][2].tobytes(),
+    )  # fmt: skip
+    assert trace_chain(trace, HARNESS, "a", digests) == trace_chain(trace, HARNESS, "a")
+
+
 def test_a_refused_action_is_outside_the_chain():
     trace = some_trace(refused=True)
     changed = trace.copy()
     changed["action"][-1, 0] += 1
     assert trace_chain(changed, HARNESS, "a") == trace_chain(trace, HARNESS, "a")
-    assert trace_bytes(changed) != trace_bytes(trace)
+    assert changed.tobytes() != trace.tobytes()
 
 
 def test_image_digest_covers_name_shape_and_pixels():
@@ -141,63 +149,3 @@ def test_registration_hash_covers_every_field():
     hashes = {registration_sha256(Registration(**{**fields, k: "other"})) for k in fields}
     assert len(hashes) == len(fields)
     assert registration_sha256(Registration(**fields)) not in hashes
-
-
-def test_a_trace_survives_its_file(tmp_path):
-    trace = some_trace()
-    path = tmp_path / "t.npy"
-    path.write_bytes(trace_bytes(trace))
-    loaded = load_trace(path, KIND)
-    assert loaded.tobytes() == trace.tobytes()
-    assert not loaded.flags.writeable
-
-
-def npy(array):
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "not a plain numpy file"),
-        (b"PK\x03\x04archive", "not a plain numpy file"),
-        (npy(np.zeros(3)), "rows are not of the contract's type"),
-        (npy(np.zeros(3, trace_dtype(7, 16, 11))), "rows are not of the contract's type"),
-        (npy(np.zeros((3, 1), KIND)), "rows are not of the contract's type"),
-        (npy(np.zeros(0, KIND)), "holds 0 bytes of rows"),
-        (trace_bytes(some_trace()) + b"x", "its header says 6 rows"),
-        (trace_bytes(some_trace())[:-1], "its header says 6 rows"),
-        (trace_bytes(some_trace()).replace(b"(6,)", b"(9,)"), "its header says 9 rows"),
-        (trace_bytes(some_trace()).replace(b"\x93NUMPY\x01", b"\x93NUMPY\x02"), "not a plain"),
-        (
-            trace_bytes(some_trace()).replace(b"(6,), }         ", b"(66666666666,), }"),
-            "header says 66666666666 rows",
-        ),
-    ],
-)
-def test_what_is_not_exactly_a_trace_is_refused(data, message):
-    with pytest.raises(EvidenceError, match=message):
-        parse_trace(data, KIND, "t.npy")
-
-
-def test_pickles_are_never_loaded():
-    stream = io.BytesIO()
-    np.save(stream, np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(EvidenceError, match="rows are not of the contract's type"):
-        parse_trace(stream.getvalue(), KIND, "t.npy")
-
-
-def test_only_regular_files_within_the_limit_are_read(tmp_path):
-    path = tmp_path / "t.npy"
-    with pytest.raises(EvidenceError, match=r"t\.npy: is missing"):
-        load_trace(path, KIND)
-    path.write_bytes(trace_bytes(some_trace()))
-    with pytest.raises(EvidenceError, match="larger than 100 bytes"):
-        load_trace(path, KIND, max_bytes=100)
-    (tmp_path / "link.npy").symlink_to(path)
-    with pytest.raises(EvidenceError, match="is a symbolic link"):
-        load_trace(tmp_path / "link.npy", KIND)
-    with pytest.raises(EvidenceError, match="is not a file"):
-        load_trace(tmp_path, KIND)

@@ -127,6 +127,9 @@ class PythonPolicy:
             raise _load_error(target, f"raised {_phrase(exc)} on loading") from exc
         self.resident = first if callable(getattr(first, "open_session", None)) else None
         self._spare = [first] if self.resident is None else []
+        if callable(getattr(self.resident, "warm_up", None)):
+            # Only a class that has one makes this a `WarmsUp`.
+            self.warm_up = self._warm_up
         missing = [] if self.resident is not None else _missing(first, ("reset", "act"))
         if missing:
             raise _load_error(
@@ -160,6 +163,10 @@ class PythonPolicy:
         except (Exception, SystemExit) as exc:
             message = f"policy {self._target} raised {_phrase(exc)} at the start of the episode"
             raise EpisodeError(message, code="inference_exception") from exc
+
+    def _warm_up(self, example: PolicyObservation) -> Chunk | Stop | Reply:
+        assert self.resident is not None
+        return as_reply(self.resident.warm_up(example))
 
     def close(self) -> None:
         """Tell the resident instance, where there is one and it wants to know."""

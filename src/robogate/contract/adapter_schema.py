@@ -19,7 +19,8 @@ class PolicyAdapter(Adapter):
     """What every policy's adapter states, beyond what a control's does.
 
     Attributes:
-        warmup_timeout_s: For loading and for the first inference, each, before the first reset, s.
+        warmup_timeout_s: For the first inference, which is made before the first reset, and for
+            loading a learned policy, each, s.
         seeding: ``per_episode``: each session gets a seed that follows from harness contract and
             scenario id, and draws from nothing else.
         batch_invariant: Whether an observation gets the same actions, bit for bit, whatever else is

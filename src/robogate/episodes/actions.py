@@ -15,7 +15,7 @@ from robogate.records.observation import FloatArray
 def check_chunk(
     reply: Any, space: ActionSpace, *, execute: int, check_range: bool
 ) -> tuple[FloatArray, ...]:
-    """Check an inferred chunk and return the actions to execute.
+    """Check an inferred chunk.
 
     Type, shape and finiteness are required of the whole chunk; the range of what is going to be
     executed, since nothing else of it is an action.
@@ -28,8 +28,8 @@ def check_chunk(
             it.
 
     Returns:
-        The first ``execute`` actions, or all where the chunk is shorter; (n,) float64 each, owned
-        by the caller.
+        All its actions, of which the first ``execute`` may be executed; (n,) float64 each, owned by
+        the caller.
 
     Raises:
         EpisodeError: ``action_type``, ``empty_chunk``, ``action_shape``, ``action_not_finite`` or
@@ -37,11 +37,10 @@ def check_chunk(
     """
     rows = _rows(reply, len(space.names))
     actions = tuple(_action(row, space, i) for i, row in enumerate(rows))
-    chosen = actions[:execute]
     if check_range:
-        for i, action in enumerate(chosen):
+        for i, action in enumerate(actions[:execute]):
             _require_range(action, space, i)
-    return chosen
+    return actions
 
 
 def _rows(reply: Any, width: int) -> Sequence[Any]:

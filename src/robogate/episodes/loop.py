@@ -15,10 +15,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from robogate.contract.canonical import sha256_json
 from robogate.contract.strict import encode
+from robogate.episodes.answers import Answer
+from robogate.episodes.calls import CallsBuilder
 from robogate.episodes.clock import utc_now
 from robogate.episodes.context import EpisodeContext
 from robogate.episodes.inference import Cancelled, InferenceThread
-from robogate.episodes.policy_calls import Chunk, PolicyCalls
+from robogate.episodes.policy_calls import PolicyCalls
 from robogate.episodes.record import Attempt, EpisodeRun, Times, finish
 from robogate.episodes.trace import TraceBuilder
 from robogate.episodes.verify import ObservationVerifier
@@ -107,6 +109,7 @@ class _Episode:
             scene=scene,
             registration_sha256=context.registration_sha256,
             trace=TraceBuilder(frozen, rules),
+            calls=CallsBuilder(frozen),
             timing=Times(utc_now()),
         )
 
@@ -129,9 +132,9 @@ class _Episode:
                     self.attempt.diagnostics["stop_reason"] = str(reply.reason)[:_REASON_LENGTH]
                     self.attempt.trace.stopped()
                     return "policy_stop"
-                pending.extend(reply)
+                pending.extend(reply.chunk[: reply.execute])
             action = pending.popleft()
-            self.attempt.trace.called(self.attempt.inference_calls)
+            self.attempt.trace.called(len(self.attempt.calls))
             result = self._step(observation, action)
             if not result.executed:
                 return self._rejected(result, action)
@@ -186,18 +189,16 @@ class _Episode:
         self.attempt.diagnostics["environment"] = dict(half.diagnostics)
         self._context.sinks.observed(self._scenario, observation, action)
 
-    def _infer(self, observation: Observation) -> Chunk | Stop:
-        self.attempt.inference_calls += 1
-        number = self.attempt.inference_calls
+    def _infer(self, observation: Observation) -> Answer | Stop:
+        calls = self.attempt.calls
+        number = calls.begin(len(self.attempt.trace) - 1)
         self.attempt.trace.called(number)
-        began = time.perf_counter()
         try:
-            return self.policy.infer(observation, number)
+            reply = self.policy.infer(observation, number)
         finally:
-            spent = time.perf_counter() - began
-            timing = self.attempt.timing
-            timing.inference_s += spent
-            timing.inference_max_s = max(timing.inference_max_s, spent)
+            calls.took(self.policy.seconds)
+        calls.answered(reply)
+        return reply
 
     def _step(self, observation: Observation, action: FloatArray) -> StepResult:
         if self._context.cancelled():

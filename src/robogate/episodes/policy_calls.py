@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from robogate.episodes.actions import check_chunk
+from robogate.episodes.answers import Answer, check_reply
 from robogate.episodes.context import EpisodeContext
 from robogate.episodes.inference import Cancelled, Hang, InferenceThread
 from robogate.errors import RobogateError
-from robogate.records.observation import FloatArray, Observation, PolicyObservation, project
+from robogate.records.observation import Observation, PolicyObservation, project
 from robogate.records.policy import (
     PolicyEpisode,
     PolicySession,
@@ -22,8 +23,6 @@ from robogate.records.policy import (
 )
 
 T = TypeVar("T")
-#: Checked actions, ready to be executed.
-Chunk: TypeAlias = tuple[FloatArray, ...]
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +47,10 @@ class PolicyCalls:
         self._context = context
         self._inference = inference
         self._session: PolicySession | PrivilegedSession | None = None
+        #: Time of the last inference alone, without what it waited for other workers' calls, s.
+        self.seconds = 0.0
 
-    def infer(self, observation: Observation, number: int) -> Chunk | Stop:
+    def infer(self, observation: Observation, number: int) -> Answer | Stop:
         """Make one inference call.
 
         Args:
@@ -57,28 +58,17 @@ class PolicyCalls:
             number: Of the call, from 1.
 
         Returns:
-            The checked actions to execute, or the policy's wish to stop.
+            The checked answer, or the policy's wish to stop.
 
         Raises:
             EpisodeError: It failed, hung, or returned something that cannot be executed.
             Cancelled: The run is being stopped.
         """
-        bench, adapter = self._context.frozen.bench, self._context.frozen.adapter
+        self.seconds = 0.0
+        frozen = self._context.frozen
         ask = self._question(observation)
-
-        def call() -> Chunk | Stop:
-            reply = ask()
-            if isinstance(reply, Stop):
-                return reply
-            # Here, since reading an array of a foreign type is the policy's code too.
-            return check_chunk(
-                reply,
-                bench.action,
-                execute=adapter.execute,
-                check_range=bench.shield != "enforce",
-            )
-
-        return self._call(call, f"inference {number}")
+        # Checked there too, since reading an array of a foreign type is the policy's code.
+        return self._call(lambda: check_reply(ask(), frozen), f"inference {number}")
 
     def close(self) -> None:
         """End the session, unless it hangs; how that goes changes nothing."""
@@ -115,7 +105,11 @@ class PolicyCalls:
                 raise Cancelled
         try:
             limit = self._context.frozen.bench.inference_timeout_s
-            return self._inference.call(function, limit, what)
+            began = time.perf_counter()
+            try:
+                return self._inference.call(function, limit, what)
+            finally:
+                self.seconds = time.perf_counter() - began
         except Hang:
             self._session = None  # it still runs, on a thread that was given up
             raise

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robogate.contract.strict import encode
+from robogate.episodes.calls import CallsBuilder
 from robogate.episodes.trace import TraceBuilder
 from robogate.errors import EpisodeError
 from robogate.records.benches import BenchRules
+from robogate.records.calls import calls_chain
 from robogate.records.contract import FrozenContract
-from robogate.records.digests import trace_bytes, trace_chain
+from robogate.records.digests import observation_digests, trace_chain
 from robogate.records.episode_hash import seal_episode
 from robogate.records.judgement import Judgement
 from robogate.records.result import (
@@ -24,6 +26,8 @@ from robogate.records.result import (
     ErrorInfo,
     Outcome,
 )
+from robogate.records.summary import inference_times
+from robogate.records.trace_file import trace_bytes
 from robogate.scenes.manifest import Scenario
 
 #: Folder of the traces, relative to the result.
@@ -62,12 +66,15 @@ class Times:
     worker_pid: int = 0
     reset_s: float = 0.0
     step_s: float = 0.0
-    inference_s: float = 0.0
-    inference_max_s: float = 0.0
 
-    def final(self) -> EpisodeTiming:
-        """As it stands."""
-        return EpisodeTiming(**vars(self))
+    def final(self, calls: tuple[int, ...]) -> EpisodeTiming:
+        """As it stands.
+
+        Args:
+            calls: Duration of each inference call, µs.
+        """
+        derived: Any = inference_times(calls)
+        return EpisodeTiming(**vars(self), inference_us=calls, **derived)
 
 
 @dataclass
@@ -83,7 +90,7 @@ class Attempt:
         trace: So far.
         prompt: Instruction that the policy received.
         applied_scene: Sealed readback of observation 0.
-        inference_calls: Made so far.
+        calls: Of the policy so far.
         diagnostics: JSON values for people.
         timing: So far; its end is not yet known.
     """
@@ -94,10 +101,10 @@ class Attempt:
     scene: Any
     registration_sha256: str
     trace: TraceBuilder
+    calls: CallsBuilder
     timing: Times
     prompt: str = ""
     applied_scene: dict[str, Any] | None = None
-    inference_calls: int = 0
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -122,16 +129,21 @@ def finish(attempt: Attempt, ending: Ending, error: EpisodeError | None = None) 
     """
     judgement = attempt.judge()
     rows = attempt.trace.rows
-    data = trace_bytes(rows) if len(rows) else None
+    calls = attempt.calls.rows
+    data = trace_bytes(rows, calls) if len(rows) else None
     attestation = None
     if data is not None:
+        observations = observation_digests(rows)
+        place = (attempt.frozen.harness_sha256, attempt.scenario.id)
         attestation = Attestation(
             prompt=attempt.prompt,
-            inference_calls=int(rows["inference"].max()),
+            inference_calls=len(calls),
             trace_file=f"{TRACES}/{attempt.scenario.id}.npy",
             trace_sha256=hashlib.sha256(data).hexdigest(),
             observations=len(rows),
-            chain=trace_chain(rows, attempt.frozen.harness_sha256, attempt.scenario.id),
+            chain=trace_chain(rows, *place, observations),
+            backend_calls=int(calls["backend_calls"].sum()),
+            calls_chain=calls_chain(calls, observations, *place),
             registration_sha256=attempt.registration_sha256,
         )
     applied = attempt.applied_scene
@@ -146,7 +158,7 @@ def finish(attempt: Attempt, ending: Ending, error: EpisodeError | None = None) 
         applied_scene=applied,
         applied_scene_sha256=None if applied is None else applied["sha256"],
         attestation=attestation,
-        timing=attempt.timing.final(),
+        timing=attempt.timing.final(attempt.calls.microseconds),
         diagnostics=_plain(attempt.diagnostics),
         error=None if error is None else _info(error, attempt.steps),
         semantic_sha256=_NO_HASH,

@@ -15,7 +15,7 @@ from robogate.evidence.files import RESULT
 from robogate.evidence.report import Report
 from robogate.evidence.validator import validate_document
 from robogate.records.contract import FrozenContract
-from robogate.records.result import RESULT_SCHEMA, Episode, ErrorInfo
+from robogate.records.result import RESULT_SCHEMA, Episode, ErrorInfo, WarmUp
 from robogate.records.summary import status_of, summarise
 from robogate.scenes.manifest import Manifest, select
 
@@ -29,6 +29,7 @@ def assemble_result(
     run_id: str,
     started_at: str,
     ended_at: str,
+    warm_up: WarmUp | None = None,
     run_error: ErrorInfo | None = None,
     qualification_id: str | None = None,
 ) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def assemble_result(
         run_id: Of the run.
         started_at: UTC, ISO 8601.
         ended_at: UTC, ISO 8601.
+        warm_up: Of the policy; None for a control.
         run_error: The run-level error, or None.
         qualification_id: Of the qualification that the run is bound to, or None.
 
@@ -72,6 +74,7 @@ def assemble_result(
         "identity": encode(identity),
         "fingerprint_sha256": identity.fingerprint_sha256,
         "manifest_sha256": manifest.sha256,
+        "warm_up": encode(warm_up),
         "error": encode(run_error),
         "episodes": [encode(episode) for episode in kept],
         "summary": encode(summary),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from robogate.contract.canonical import sha256_json
 from robogate.evidence.board import BoardItem
 
-COLUMNS_VERSION = 1
+COLUMNS_VERSION = 2
 
 Kind = Literal["string", "int64", "float64", "bool"]
 
@@ -89,6 +89,10 @@ COLUMNS: tuple[Column, ...] = (
     _column("semantic_sha256", "string", "equal for two attempts that mean the same"),
     _column("episode_sha256", "string", "hash of the whole episode record"),
     _column("error_code", "string", "kind of error", nullable=True),
+    _column("inference_p50_s", "float64", "half of the calls took at most this, s", nullable=True),
+    _column("inference_p95_s", "float64", "95 % of them took at most this, s", nullable=True),
+    _column("backend_calls", "int64", "live calls of the backend, as replies say", nullable=True),
+    _column("calls_chain", "string", "chain over the inference calls", nullable=True),
 )
 
 
@@ -162,5 +166,9 @@ def _episode(episode: dict[str, Any]) -> dict[str, Any]:
         "chain": attestation.get("chain"),
         "semantic_sha256": episode["semantic_sha256"],
         "episode_sha256": episode["sha256"],
+        "inference_p50_s": timing.get("inference_p50_s"),
+        "inference_p95_s": timing.get("inference_p95_s"),
+        "backend_calls": attestation.get("backend_calls"),
+        "calls_chain": attestation.get("calls_chain"),
         "error_code": None if episode["error"] is None else episode["error"]["code"],
     }

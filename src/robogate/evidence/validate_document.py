@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from robogate.contract.adapter_schema import LearnedAdapter, PolicyAdapter
 from robogate.contract.canonical import self_hash
 from robogate.contract.identity import Identity, decode_identity
 from robogate.contract.strict import Fault, StrictError, decode
@@ -77,6 +78,7 @@ def bind(evidence: RunEvidence, ledger: Ledger) -> Bound | None:
     _check_identity(result, frozen, identity, ledger)
     _check_manifest(result, frozen, manifest, ledger)
     _check_head(result, frozen, ledger)
+    _check_warm_up(result, frozen, ledger)
     return Bound(
         result=result,
         frozen=frozen,
@@ -234,6 +236,28 @@ def _check_head(result: Result, frozen: FrozenContract, ledger: Ledger) -> None:
     if not result.run_id:
         measured.fault("$.run_id", "is empty")
     check_times(measured, "$", result.started_at, result.ended_at)
+
+
+def _check_warm_up(result: Result, frozen: FrozenContract, ledger: Ledger) -> None:
+    section = ledger.section("result: warm-up", Means.HASHED)
+    section.count += 1
+    warm_up, adapter = result.warm_up, frozen.adapter
+    if warm_up is None:
+        if result.error is None and isinstance(adapter, PolicyAdapter):
+            section.fault("$.warm_up", "is null, expected what the policy did before the reset")
+        return
+    if not isinstance(adapter, PolicyAdapter):
+        section.fault("$.warm_up", f"is not null: the control '{adapter.kind}' has none")
+    for name in ("load_s", "inference_s"):
+        if (getattr(warm_up, name) or 0.0) < 0:
+            section.fault(f"$.warm_up.{name}", "is negative")
+    if (warm_up.inference_s is None) != (warm_up.prompt is None):
+        section.fault("$.warm_up.prompt", "and inference_s: one is null, the other is not")
+    if warm_up.prompt is not None:
+        instruction = frozen.bench.instruction
+        section.equal("$.warm_up.prompt", warm_up.prompt, instruction, "contract")
+    if isinstance(adapter, LearnedAdapter) and warm_up.backend_calls < 1:
+        section.fault("$.warm_up.backend_calls", "is below 1: the policy was never called")
 
 
 def check_times(section: Section, path: str, started_at: str, ended_at: str) -> None:

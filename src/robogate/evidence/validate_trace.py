@@ -18,6 +18,7 @@ from robogate.contract.files import read_bounded
 from robogate.errors import EvidenceError
 from robogate.evidence.files import TRACES
 from robogate.evidence.report import Ledger, Means, Section
+from robogate.evidence.validate_calls import check_calls
 from robogate.evidence.validate_document import Bound
 from robogate.records.benches import Judgement
 from robogate.records.digests import (
@@ -26,10 +27,11 @@ from robogate.records.digests import (
     REFUSED,
     STOPPED,
     Trace,
-    parse_trace,
+    observation_digests,
     trace_chain,
 )
 from robogate.records.result import Episode
+from robogate.records.trace_file import parse_trace, trace_kinds
 from robogate.scenes.manifest import Scenario
 
 
@@ -40,7 +42,6 @@ class TraceFacts:
     Attributes:
         steps: Executed actions.
         refused: Whether the last row holds an action that the controller refused.
-        inference_calls: Calls of the policy.
         stopped: Whether the policy stopped after the last row.
         judgement: Of all rows.
         early: Whether the task was already done before the last row.
@@ -48,7 +49,6 @@ class TraceFacts:
 
     steps: int
     refused: bool
-    inference_calls: int
     stopped: bool
     judgement: Judgement
     early: bool
@@ -84,17 +84,20 @@ def check_trace(
     # The name is derived before it is used: no document chooses which file is read.
     section = ledger.section("traces: file, hash and row type", Means.RECOMPUTED)
     section.equal(f"{at}.trace_file", attestation.trace_file, name)
-    kind = bound.rules.trace_dtype(bound.frozen.bench)
-    rows = bound.frozen.budget.max_actions + 1
+    kinds = trace_kinds(bound.frozen)
     try:
-        data = read_bounded(folder / name, max_bytes=rows * kind.itemsize + 65536)
+        data = read_bounded(
+            folder / name, max_bytes=kinds.max_bytes(bound.frozen.budget.max_actions)
+        )
         section.equal(
             f"{at}.trace_sha256", attestation.trace_sha256, hashlib.sha256(data).hexdigest(), name
         )
-        trace = parse_trace(data, kind, name)
+        file = parse_trace(data, kinds, name)
     except EvidenceError as exc:
         section.fault(f"{at}.trace_file", exc.message)
         return None
+    trace = file.rows
+    observations = observation_digests(trace)
     section.equal(f"{at}.observations", attestation.observations, len(trace), name)
 
     chain = ledger.section(
@@ -104,7 +107,7 @@ def check_trace(
     chain.equal(
         f"{at}.chain",
         attestation.chain,
-        trace_chain(trace, bound.frozen.harness_sha256, scenario.id),
+        trace_chain(trace, bound.frozen.harness_sha256, scenario.id, observations),
         name,
     )
     measured = ledger.section("traces: state, task facts and image digests", Means.HASHED)
@@ -116,7 +119,17 @@ def check_trace(
         "traces: actions finite, in range, none after the last", Means.COMPARED
     )
     _check_actions(bound, trace, name, actions)
-    calls = _check_inference(bound, trace, name, ledger)
+    check_calls(
+        bound,
+        attestation,
+        scenario.id,
+        trace,
+        file.calls,
+        observations,
+        at=at,
+        name=name,
+        ledger=ledger,
+    )
     judged = ledger.section(
         "episodes: transitions, stage and outcome judged again", Means.RECOMPUTED
     )
@@ -128,7 +141,6 @@ def check_trace(
     return TraceFacts(
         steps=len(trace) - 1,
         refused=bool(trace["has_action"][-1] == REFUSED),
-        inference_calls=calls,
         stopped=bool(trace["has_action"][-1] == STOPPED),
         judgement=judgement,
         early=early,
@@ -185,31 +197,6 @@ def _check_actions(bound: Bound, trace: Trace, name: str, section: Section) -> N
         )
     for row, column in np.argwhere(~acted[:, None] & (trace["action"] != 0.0))[:20].tolist():
         section.fault(f"{name}[{row}].action[{column}]", "is not 0 in a row without an action")
-
-
-def _check_inference(bound: Bound, trace: Trace, name: str, ledger: Ledger) -> int:
-    """Number of inference calls; each row names the call that its action came from."""
-    section = ledger.section("traces: every action from a counted inference call", Means.RECOMPUTED)
-    section.count += len(trace)
-    numbers = trace["inference"].astype(np.int64)
-    called = trace["has_action"] != NO_ACTION
-    execute = bound.frozen.adapter.execute
-    previous = used = 0
-    for row, (number, answered) in enumerate(zip(numbers.tolist(), called.tolist())):
-        if not answered and number == 0:
-            continue
-        used = used + 1 if number == previous else 1
-        if number not in (previous, previous + 1) or number == 0:
-            section.fault(
-                f"{name}[{row}].inference", f"is {number}, expected {previous} or {previous + 1}"
-            )
-        elif used > execute:
-            section.fault(
-                f"{name}[{row}].inference",
-                f"call {number} gave more than the contract's {execute} actions",
-            )
-        previous = number
-    return int(numbers.max(initial=0))
 
 
 def _judge(bound: Bound, trace: Trace, scene: Any) -> tuple[Judgement, bool]:

@@ -1,9 +1,9 @@
-"""Observation digests, the episode's chain, and the trace file that holds what they cover.
+"""Observation digests, the episode's chain, and the rows of the trace that hold what they cover.
 
-A trace is one plain numpy file (structured dtype, no pickle, no archive): a row per observation.
-Row *i* holds observation *i*, its digests and the action executed next; the last row has none
-because the episode was over or broke off, or because the policy stopped, or it has one that the
-controller refused, which the trace's hash covers and the chain does not. The chain is binary:
+A trace has a row per observation. Row *i* holds observation *i*, its digests and the action
+executed next; the last row has none because the episode was over or broke off, or because the
+policy stopped, or it has one that the controller refused, which the trace's hash covers and the
+chain does not. The chain is binary:
 SHA-256(previous ‖ observation digest ‖ float64 little-endian action). Its first ``previous`` is
 SHA-256(harness contract hash ‖ scenario id); the last observation closes it with an empty action.
 """
@@ -11,15 +11,12 @@ SHA-256(harness contract hash ‖ scenario id); the last observation closes it w
 from __future__ import annotations
 
 import hashlib
-import io
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from robogate.contract.canonical import sha256_json
-from robogate.contract.files import read_bounded
 from robogate.contract.strict import encode
 from robogate.errors import EvidenceError
 from robogate.records.environment import Registration
@@ -121,75 +118,45 @@ def trace_row(observation: Observation) -> tuple[bytes, FloatArray, FloatArray, 
     )
 
 
-def trace_chain(trace: Trace, harness_contract_sha256: str, scenario_id: str) -> str:
-    """Recompute the closed chain of a trace.
+def observation_digests(trace: Trace) -> list[bytes]:
+    """`observation_digest` of each row of a trace.
 
-    The row type puts what an observation digest covers first and the action last, so that both are
-    slices of the row's bytes; `observation_digest` and `chain_link` define the same chain.
+    The row type puts what a digest covers first, so that it is a slice of the row's bytes.
+    """
+    raw = trace.tobytes()
+    size = trace.dtype.itemsize
+    covered = (trace.dtype.fields or {})["has_action"][1]
+    sha256 = hashlib.sha256
+    return [
+        sha256(_OBSERVATION_DOMAIN + raw[start : start + covered]).digest()
+        for start in range(0, len(raw), size)
+    ]
+
+
+def trace_chain(
+    trace: Trace,
+    harness_contract_sha256: str,
+    scenario_id: str,
+    observations: Sequence[bytes] | None = None,
+) -> str:
+    """Recompute the closed chain of a trace, as `chain_link` defines it.
+
+    Args:
+        trace: Its rows.
+        harness_contract_sha256: Of the contract.
+        scenario_id: Of the episode.
+        observations: `observation_digests` of it, where they are at hand.
 
     Returns:
         64 hex digits.
     """
-    raw = trace.tobytes()
-    size = trace.dtype.itemsize
-    fields = trace.dtype.fields or {}
-    covered, action = fields["has_action"][1], fields["action"][1]
     sha256 = hashlib.sha256
     link = chain_start(harness_contract_sha256, scenario_id)
-    for start, executed in zip(
-        range(0, len(raw), size), (trace["has_action"] == EXECUTED).tolist()
+    raw = np.ascontiguousarray(trace["action"]).tobytes()
+    size = trace["action"].dtype.itemsize * trace["action"].shape[1]
+    for i, (digest, executed) in enumerate(
+        zip(observations or observation_digests(trace), (trace["has_action"] == EXECUTED).tolist())
     ):
-        digest = sha256(_OBSERVATION_DOMAIN + raw[start : start + covered]).digest()
-        tail = raw[start + action : start + size] if executed else b""
+        tail = raw[i * size : (i + 1) * size] if executed else b""
         link = sha256(link + digest + tail).digest()
     return link.hex()
-
-
-def trace_bytes(trace: Trace) -> bytes:
-    """The trace as the bytes of a ``.npy`` file."""
-    buffer = io.BytesIO()
-    np.save(buffer, trace, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def load_trace(path: Path, expected: np.dtype[Any], max_bytes: int = 1 << 26) -> Trace:
-    """Read a trace and refuse anything that is not exactly one.
-
-    Raises:
-        EvidenceError: Missing, too large, not a plain numpy file, or another row type.
-    """
-    return parse_trace(read_bounded(path, max_bytes), expected, str(path))
-
-
-def parse_trace(data: bytes, expected: np.dtype[Any], source: str) -> Trace:
-    """Parse the bytes of a trace file; nothing is allocated on the word of its header.
-
-    Args:
-        data: The whole file.
-        expected: Row type, see `trace_dtype`.
-        source: Name used in messages.
-
-    Returns:
-        The rows, read-only.
-
-    Raises:
-        EvidenceError: Not a plain numpy file, or another row type.
-    """
-    stream = io.BytesIO(data)
-    try:
-        if np.lib.format.read_magic(stream) != (1, 0):
-            raise ValueError("format version is not 1.0")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    except (ValueError, OSError, EOFError, SyntaxError, TypeError, KeyError) as exc:
-        raise EvidenceError(f"{source}: not a plain numpy file ({exc})", code="trace") from exc
-    if dtype != expected or len(shape) != 1 or fortran:
-        raise EvidenceError(f"{source}: rows are not of the contract's type", code="trace")
-    body = len(data) - stream.tell()
-    if body != shape[0] * expected.itemsize or not body:
-        raise EvidenceError(
-            f"{source}: holds {body} bytes of rows, its header says {shape[0]} rows of "
-            f"{expected.itemsize} bytes",
-            code="trace",
-        )
-    rows: Trace = np.frombuffer(data, dtype=expected, count=shape[0], offset=stream.tell())
-    return rows

@@ -118,7 +118,7 @@ class Policy(Protocol):
 class WarmsUp(Protocol):
     """A policy whose first inference is slow: it makes one before the first reset, never scored."""
 
-    def warm_up(self, example: PolicyObservation) -> Reply:
+    def warm_up(self, example: PolicyObservation) -> Chunk | Stop | Reply:
         """Make one inference as an episode would; what it learns from it is forgotten.
 
         Args:

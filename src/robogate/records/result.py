@@ -43,11 +43,14 @@ class Attestation:
 
     Attributes:
         prompt: Instruction as the policy's backend received it.
-        inference_calls: Number of calls of the policy.
+        inference_calls: Number of calls of the policy, one that failed included.
         trace_file: Name of the trace, relative to the result.
         trace_sha256: SHA-256 of that file.
         observations: Rows of the trace.
         chain: The closed chain, see `robogate.records.digests`.
+        backend_calls: Live calls of the backend that the policy's replies state; 0 where the policy
+            says nothing of a backend.
+        calls_chain: Chain over the inference calls, see `robogate.records.calls`.
         registration_sha256: Echoed by every observation.
     """
 
@@ -57,12 +60,14 @@ class Attestation:
     trace_sha256: Annotated[str, DERIVED]
     observations: Annotated[int, DERIVED]
     chain: Annotated[str, DERIVED]
+    backend_calls: Annotated[int, DERIVED]
+    calls_chain: Annotated[str, DERIVED]
     registration_sha256: Annotated[str, DERIVED]
 
 
 @dataclass(frozen=True)
 class EpisodeTiming:
-    """When an episode ran and where its time went; all measured.
+    """When an episode ran and where its time went; measured, or derived from what was.
 
     Attributes:
         started_at: UTC, ISO 8601 with microseconds.
@@ -71,18 +76,25 @@ class EpisodeTiming:
         worker_pid: Process that simulated it.
         reset_s: Wall time of the reset, s.
         step_s: Sum over the steps, s.
-        inference_s: Sum over the inference calls, s.
-        inference_max_s: Longest call, s.
+        inference_us: Each inference call, in order, µs: from the call to its answer, without the
+            time that it waited for other workers' calls. In a batch, the time of the batch.
+        inference_s: Sum over them, s.
+        inference_p50_s: Half of them took at most this, s; 0 where there were none.
+        inference_p95_s: 95 % of them took at most this, s.
+        inference_max_s: Longest, s.
     """
 
-    started_at: str
-    ended_at: str
-    episode_id: str
-    worker_pid: int
-    reset_s: float
-    step_s: float
-    inference_s: float
-    inference_max_s: float
+    started_at: Annotated[str, MEASURED]
+    ended_at: Annotated[str, MEASURED]
+    episode_id: Annotated[str, MEASURED]
+    worker_pid: Annotated[int, MEASURED]
+    reset_s: Annotated[float, MEASURED]
+    step_s: Annotated[float, MEASURED]
+    inference_us: Annotated[tuple[int, ...], MEASURED]
+    inference_s: Annotated[float, DERIVED]
+    inference_p50_s: Annotated[float, DERIVED]
+    inference_p95_s: Annotated[float, DERIVED]
+    inference_max_s: Annotated[float, DERIVED]
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,7 @@ class Episode:
     applied_scene: Annotated[dict[str, Any] | None, BOUND]
     applied_scene_sha256: Annotated[str | None, DERIVED]
     attestation: Attestation | None
-    timing: Annotated[EpisodeTiming | None, MEASURED]
+    timing: EpisodeTiming | None
     diagnostics: Annotated[dict[str, Any], MEASURED]
     error: Annotated[ErrorInfo | None, MEASURED]
     semantic_sha256: Annotated[str, DERIVED]
@@ -154,11 +166,53 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Latency:
+    """How long the inference calls of all episodes took.
+
+    Attributes:
+        calls: Their number.
+        p50_s: Half of them took at most this, s.
+        p95_s: 95 % of them took at most this, s.
+        max_s: The longest, s.
+    """
+
+    calls: int
+    p50_s: float
+    p95_s: float
+    max_s: float
+
+
+@dataclass(frozen=True)
 class Summary(Group):
-    """All episodes together; recomputed from them, never counted along the way."""
+    """All episodes together; recomputed from them, never counted along the way.
+
+    Attributes:
+        domains: Counts of each domain.
+        variants: Counts of each variant.
+        inference: Over the calls of all episodes, the warm-up's not among them; null where there
+            were none.
+    """
 
     domains: dict[str, Group]
     variants: dict[str, Group]
+    inference: Latency | None
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What a policy did before the first reset; never scored.
+
+    Attributes:
+        load_s: Loading it, s.
+        inference_s: Its first inference, on an invented observation, s; null where it made none.
+        backend_calls: Live calls of the backend in it.
+        prompt: That reached the backend in it; null where it made none.
+    """
+
+    load_s: Annotated[float, MEASURED]
+    inference_s: Annotated[float | None, MEASURED]
+    backend_calls: Annotated[int, MEASURED]
+    prompt: Annotated[str | None, MEASURED]
 
 
 @dataclass(frozen=True)
@@ -169,6 +223,8 @@ class Result:
         qualification_id: Of the qualification that the run was bound to, or null.
         contract: Frozen contract document.
         identity: Who ran, see `robogate.contract.identity`.
+        warm_up: Of the policy, by the process that wrote the result; null for a control, and where
+            no policy could be loaded.
         error: The run-level error; then there are no episodes.
     """
 
@@ -185,6 +241,7 @@ class Result:
     identity: Annotated[dict[str, Any], BOUND]
     fingerprint_sha256: Annotated[str, DERIVED]
     manifest_sha256: Annotated[str, BOUND]
+    warm_up: WarmUp | None
     error: Annotated[ErrorInfo | None, MEASURED]
     episodes: tuple[Episode, ...]
     summary: Annotated[Summary, DERIVED]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from robogate.records.result import Episode, Group, Status, Summary
+from robogate.records.result import Episode, Group, Latency, Status, Summary
 from robogate.scenes.manifest import Scenario
 
 #: Two-sided 95 % quantile of the standard normal distribution.
@@ -99,7 +99,48 @@ def summarise(
         bounds=whole.bounds,
         domains=split("domain"),
         variants=split("variant"),
+        inference=latency_of(attempted[s.id] for s in scenarios if s.id in attempted),
     )
+
+
+def latency_of(episodes: Iterable[Episode]) -> Latency | None:
+    """How long all inference calls of some episodes took; None where there were none."""
+    calls = sorted(us for e in episodes if e.timing is not None for us in e.timing.inference_us)
+    if not calls:
+        return None
+    return Latency(
+        calls=len(calls),
+        p50_s=quantile_us(calls, 50) / 1e6,
+        p95_s=quantile_us(calls, 95) / 1e6,
+        max_s=calls[-1] / 1e6,
+    )
+
+
+def quantile_us(ordered: Sequence[int], percent: int) -> int:
+    """Smallest value that ``percent`` of some values do not exceed (nearest rank).
+
+    Args:
+        ordered: The values, ascending, µs; 0 is returned where there are none.
+        percent: In (0, 100].
+    """
+    if not ordered:
+        return 0
+    return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
+
+
+def inference_times(calls: Sequence[int]) -> dict[str, float]:
+    """The fields of an episode's timing that follow from its calls.
+
+    Args:
+        calls: Duration of each, µs.
+    """
+    ordered = sorted(calls)
+    return {
+        "inference_s": sum(ordered) / 1e6,
+        "inference_p50_s": quantile_us(ordered, 50) / 1e6,
+        "inference_p95_s": quantile_us(ordered, 95) / 1e6,
+        "inference_max_s": quantile_us(ordered, 100) / 1e6,
+    }
 
 
 def status_of(*, run_error: bool, scoring: str, subset: bool, counts: Group) -> Status:

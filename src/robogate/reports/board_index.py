@@ -12,7 +12,7 @@ from robogate.evidence.bundle import BUNDLES, MEDIA_FOLDER, Bundle
 from robogate.evidence.comparability import comparison_key
 from robogate.evidence.publication_log import Log
 from robogate.records.result import Group
-from robogate.reports.figures import failure_stages, latency
+from robogate.reports.figures import failure_stages
 from robogate.reports.index_records import (
     INDEX_SCHEMA,
     Arena,
@@ -148,7 +148,7 @@ def _row(item: BoardItem, rank: int | None, of_contract: int) -> Row:
     bundle = _bundle(item)
     record, result = bundle.record, bundle.result
     summary, harness = result["summary"], result["identity"]["harness"]
-    took = latency(result["episodes"])
+    took = summary["inference"] or {"p50_s": None, "p95_s": None, "max_s": None}
     return Row(
         rank=rank,
         label=label_of(result["contract"]["adapter"]),
@@ -177,8 +177,9 @@ def _row(item: BoardItem, rank: int | None, of_contract: int) -> Row:
         interval=_pair(summary["interval"]),
         domains={name: _group(group) for name, group in summary["domains"].items()},
         failed_at=failure_stages(result["episodes"]),
-        inference_mean_s=None if took is None else took.mean_s,
-        inference_max_s=None if took is None else took.max_s,
+        inference_p50_s=took["p50_s"],
+        inference_p95_s=took["p95_s"],
+        inference_max_s=took["max_s"],
         outcomes=tuple(episode["outcome"] for episode in result["episodes"]),
         media=tuple(_media(item.name, bundle)),
     )

@@ -16,6 +16,7 @@ from robogate.reports.diff import Comparison, Difference, compare_subjects, plai
 from robogate.reports.figures import number_of, percent, rate, span
 from robogate.reports.paired import ALPHA, POWER, Paired
 from robogate.reports.subject import Subject, read_subject
+from robogate.reports.wiring import wiring_line
 
 DIFF_SCHEMA = "robogate.diff/1"
 
@@ -158,7 +159,8 @@ def _subject_lines(name: str, subject: Subject) -> Iterator[str]:
     yield f"{name}  {subject.name} ({subject.kind})"
     if subject.contract is not None:
         adapter = subject.contract["adapter"]
-        yield f"   {adapter['kind']} ({adapter['role']}, transfer {adapter['transfer']})"
+        yield f"   {adapter['kind']} ({adapter['role']})"
+        yield from _wrapped(wiring_line(adapter), "   ")
     if subject.result is not None:
         summary = subject.result["summary"]
         counted = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,35 +67,35 @@ def failure_stages(episodes: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return dict(sorted(stages.items(), key=lambda item: -item[1]))
 
 
-@dataclass(frozen=True)
-class Latency:
+def milliseconds(seconds: float) -> str:
+    """A duration in ms, three digits."""
+    return f"{1000 * seconds:.3g} ms"
+
+
+def latency(summary: Mapping[str, Any]) -> str | None:
     """How long a policy took; shown beside every score, because the simulation waits for it.
 
-    Attributes:
-        calls: Inference calls of all episodes.
-        mean_s: Of a call, s.
-        max_s: The longest call, s.
+    Args:
+        summary: Of a result.
+
+    Returns:
+        None where nothing was inferred.
     """
-
-    calls: int
-    mean_s: float
-    max_s: float
-
-    def __str__(self) -> str:
-        return (
-            f"{1000 * self.mean_s:.3g} ms mean, {1000 * self.max_s:.3g} ms longest, "
-            f"{self.calls} calls"
-        )
-
-
-def latency(episodes: Sequence[Mapping[str, Any]]) -> Latency | None:
-    """Latency over all episodes of a result; None where nothing was inferred."""
-    timed = [e for e in episodes if e["attestation"] is not None and e["timing"] is not None]
-    calls = sum(episode["attestation"]["inference_calls"] for episode in timed)
-    if not calls:
+    took = summary["inference"]
+    if took is None:
         return None
-    return Latency(
-        calls=calls,
-        mean_s=sum(episode["timing"]["inference_s"] for episode in timed) / calls,
-        max_s=max(episode["timing"]["inference_max_s"] for episode in timed),
+    return (
+        f"{milliseconds(took['p50_s'])} median, {milliseconds(took['p95_s'])} p95, "
+        f"{milliseconds(took['max_s'])} longest, {number_of(took['calls'], 'call')}"
     )
+
+
+def warm_up(result: Mapping[str, Any]) -> str | None:
+    """What a policy did before the first reset; None for a control."""
+    took = result["warm_up"]
+    if took is None:
+        return None
+    loaded = f"loaded in {took['load_s']:.3g} s"
+    if took["inference_s"] is None:
+        return loaded
+    return f"{loaded}, first inference {milliseconds(took['inference_s'])}, neither scored"

@@ -64,7 +64,8 @@ class Row:
         interval: Wilson 95 %.
         domains: The same by domain.
         failed_at: Failures by the stage that was not reached.
-        inference_mean_s: Mean of an inference call, or null.
+        inference_p50_s: Half of the inference calls took at most this, or null.
+        inference_p95_s: 95 % of them took at most this, or null.
         inference_max_s: Longest call, or null.
         outcomes: Outcome of each episode, in the order of the list's ``scenario_ids``.
         media: Videos.
@@ -97,7 +98,8 @@ class Row:
     interval: tuple[float, float] | None
     domains: dict[str, Group]
     failed_at: dict[str, int]
-    inference_mean_s: float | None
+    inference_p50_s: float | None
+    inference_p95_s: float | None
     inference_max_s: float | None
     outcomes: tuple[str, ...]
     media: tuple[Media, ...]

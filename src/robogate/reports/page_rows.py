@@ -14,9 +14,10 @@ from robogate.evidence.bundle import (
 from robogate.evidence.files import CONTRACT, IDENTITY, RESULT
 from robogate.evidence.qualification import DOCUMENT
 from robogate.records.result import Group
-from robogate.reports.figures import percent
+from robogate.reports.figures import milliseconds, percent
 from robogate.reports.index_records import Arena, Media, Ranking, Row
 from robogate.reports.markup import Child, Markup, element, fragment
+from robogate.reports.wiring import wiring_line
 
 
 def facts(pairs: Sequence[tuple[str, Child]]) -> Markup:
@@ -182,9 +183,10 @@ def row_details(row: Row) -> Markup:
     failed = ", ".join(f"{stage.replace('_', ' ')} {n}" for stage, n in row.failed_at.items())
     signed = None if row.signed_by is None else code(row.signed_by, 16)
     took = None
-    if row.inference_mean_s is not None and row.inference_max_s is not None:
-        mean, longest = 1000 * row.inference_mean_s, 1000 * row.inference_max_s
-        took = f"{mean:.3g} ms mean, {longest:.3g} ms longest"
+    times = (row.inference_p50_s, row.inference_p95_s, row.inference_max_s)
+    if (known := [t for t in times if t is not None]) and len(known) == len(times):
+        names = ("median", "p95", "longest")
+        took = ", ".join(f"{milliseconds(t)} {name}" for t, name in zip(known, names))
     checkpoint = None
     if adapter["checkpoint_sha256"] is not None:
         checkpoint = fragment(code(adapter["checkpoint_sha256"], 16), f", {row.checkpoint}")
@@ -197,7 +199,7 @@ def row_details(row: Row) -> Markup:
                 [
                     ("Failed at", failed or None),
                     ("Inference", took),
-                    ("Actions of a chunk", str(adapter["execute"])),
+                    ("Driven", wiring_line(adapter)),
                     ("Checkpoint", checkpoint),
                     ("Ran", f"{row.started_at[:16].replace('T', ' ')} UTC, {row.run_id}"),
                     ("On", "; ".join(row.hardware)),

@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 from robogate.records.result import Episode
 from robogate.reports.advice import advice
-from robogate.reports.figures import latency
 from robogate.reports.tally import Tally
+from robogate.reports.wiring import wiring_line
 from robogate.runs.progress import RunPlan
 from robogate.scenes.manifest import Scenario
 
@@ -64,10 +64,12 @@ def result_lines(result: Mapping[str, Any], folder: Path) -> list[str]:
     ]
     for name, group in summary["domains"].items():
         lines.append(plain_line("domain", name=name, **summary_values(group)))
-    if (took := latency(result["episodes"])) is not None:
-        lines.append(
-            plain_line("inference", calls=took.calls, mean_s=took.mean_s, max_s=took.max_s)
-        )
+    lines.append(plain_line("adapter", text=wiring_line(result["contract"]["adapter"])))
+    if (took := summary["inference"]) is not None:
+        lines.append(plain_line("inference", **took))
+    if (before := result["warm_up"]) is not None:
+        times = {name: before[name] for name in ("load_s", "inference_s", "backend_calls")}
+        lines.append(plain_line("warm_up", **times))
     lines.append(plain_line("scope", text=result["scope"]))
     lines += [plain_line("note", text=text) for text in advice(result, folder)]
     return lines

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from robogate.records.result import Episode
-from robogate.reports.figures import counts, latency, short_path
+from robogate.reports.figures import counts, latency, short_path, warm_up
 from robogate.reports.plain import (
     PlainProgress,
     plain_line,
@@ -23,6 +23,7 @@ from robogate.reports.plain import (
     summary_values,
 )
 from robogate.reports.tables import Point
+from robogate.reports.wiring import wiring_line
 from robogate.runs.progress import RunPlan
 from robogate.scenes.manifest import Scenario
 
@@ -184,7 +185,9 @@ def print_result(console: Console, result: Mapping[str, Any], folder: Path) -> N
     facts = {
         "missed": stages_line(result),
         "policy": f"{contract['adapter']['kind']} on {contract['bench']['harness_id']}",
-        "inference": None if (took := latency(result["episodes"])) is None else str(took),
+        "driven": wiring_line(contract["adapter"]),
+        "inference": latency(result["summary"]),
+        "warm-up": warm_up(result),
         "contract": result["contract_sha256"],
         "qualified": result["qualification_id"] or "no: bound to no qualification",
         "scope": result["scope"],

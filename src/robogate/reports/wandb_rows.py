@@ -25,7 +25,10 @@ EPISODE_COLUMNS = {
     "reset_s": ("timing", "reset_s"),
     "step_s": ("timing", "step_s"),
     "inference_s": ("timing", "inference_s"),
+    "inference_p50_s": ("timing", "inference_p50_s"),
+    "inference_p95_s": ("timing", "inference_p95_s"),
     "inference_max_s": ("timing", "inference_max_s"),
+    "backend_calls": ("attestation", "backend_calls"),
     "semantic_sha256": ("semantic_sha256",),
 }
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from robogate.adapters.loaded import LoadedPolicy
-from robogate.adapters.registry import load_policy
 from robogate.config.compose import Point
 from robogate.contract.files import write_atomic, write_json
 from robogate.contract.identity import Identity
@@ -25,10 +24,11 @@ from robogate.contract.strict import encode
 from robogate.episodes.clock import utc_now
 from robogate.episodes.journal import Header, read_journal
 from robogate.episodes.parallel import terminate_in_order
+from robogate.episodes.warm_up import warm_up
 from robogate.errors import RunError, UsageError
 from robogate.evidence.assemble import assemble_result, write_result
 from robogate.evidence.files import CONTRACT, IDENTITY, JOURNAL, MANIFEST
-from robogate.records.result import Episode
+from robogate.records.result import Episode, WarmUp
 from robogate.runs.folder import (
     WORKER_LOGS,
     create_run_folder,
@@ -36,6 +36,7 @@ from robogate.runs.folder import (
     run_folder_name,
     unwritable,
 )
+from robogate.runs.loading import load_in_time
 from robogate.runs.logs import logging_to
 from robogate.runs.measure import measure, require_same_identity
 from robogate.runs.play import Players, error_info, play
@@ -103,6 +104,7 @@ class _Run:
         self._started_at = utc_now()
         self._resuming = self._runtime.resume is not None
         self._folder = Path()
+        self._warm_up: WarmUp | None = None
 
     def run(self) -> RunOutcome:
         """Run it; the folder of a run that could not even begin is removed again."""
@@ -161,8 +163,9 @@ class _Run:
             launched = place.launch(count)
             for environment in launched:
                 stack.callback(environment.close)
-            policy = load_policy(self._frozen.adapter, self._frozen.bench, self._point.location)
+            policy, load_s = load_in_time(self._point)
             stack.callback(policy.close)
+            self._warm_up = warm_up(policy.policy, self._frozen, load_s)
             worker = dict(launched[0].identity())
             identity = measure(self._point, policy, worker)
         except RunError as exc:
@@ -242,6 +245,7 @@ class _Run:
             run_id=self._run_id,
             started_at=self._started_at,
             ended_at=utc_now(),
+            warm_up=self._warm_up,
             run_error=None if error is None else error_info(error),
             qualification_id=qualification,
         )

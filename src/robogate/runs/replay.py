@@ -21,19 +21,18 @@ from robogate.contract.layout import data_dir
 from robogate.contract.strict import Fault, decode
 from robogate.errors import EvidenceError, RobogateError, UsageError
 from robogate.evidence.files import MANIFEST, RunEvidence, read_run
-from robogate.records.benches import bench_rules
 from robogate.records.contract import FrozenContract, thaw
 from robogate.records.digests import (
     EXECUTED,
     REFUSED,
     Trace,
-    load_trace,
     trace_row,
 )
 from robogate.records.environment import Environment, Registration
 from robogate.records.observation import Observation
 from robogate.records.registration import registration_of
 from robogate.records.result import Episode, Result
+from robogate.records.trace_file import load_trace, trace_kinds
 from robogate.runs.environment import Place, resolve_gl
 
 
@@ -164,7 +163,7 @@ class _Job:
         self._queue: queue.SimpleQueue[Episode] = queue.SimpleQueue()
         for episode in episodes:
             self._queue.put(episode)
-        self._dtype = bench_rules(frozen.bench.kind).trace_dtype(frozen.bench)
+        self._kinds = trace_kinds(frozen)
         self._lock = threading.Lock()
         self._done = 0
         self.actions = 0
@@ -195,8 +194,8 @@ class _Job:
     def _replay(self, environment: Environment, episode: Episode) -> None:
         if episode.attestation is None:
             raise EvidenceError(f"scenario '{episode.scenario_id}' has no trace", code="trace")
-        trace = load_trace(self._evidence.folder / episode.attestation.trace_file, self._dtype)
-        fault, actions = replay_episode(environment, episode, trace)
+        file = self._evidence.folder / episode.attestation.trace_file
+        fault, actions = replay_episode(environment, episode, load_trace(file, self._kinds).rows)
         with self._lock:
             self.actions += actions
             self._done += 1

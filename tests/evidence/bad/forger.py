@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from robogate.evidence.qualification import assemble_qualification
 from robogate.evidence.qualification_checks import read_control
 from robogate.evidence.signing import envelope_text, key_id, parse_envelope
 from robogate.evidence.statement import assemble_statement, statement_bytes
-from robogate.records.digests import parse_trace, trace_bytes, trace_chain
+from robogate.records.contract import thaw
 
 Edit = Callable[[Any], Any]
 
@@ -64,20 +63,26 @@ class Forger:
         write(path, self.builder.rehash(document))
 
     def edit_trace(self, position: int, edit: Edit, run: str = "result") -> None:
-        """Edit a trace, and make its hash and chain fit."""
+        """Edit a trace, and make its calls, its hash and its chains fit."""
+
+        def both(trace: Any, calls: Any) -> tuple[Any, Any]:
+            trace = edit(trace)
+            frozen = thaw(read(self.folder / run / "contract.json"))
+            return trace, self.builder.fitting_calls(frozen, trace, calls)
+
+        self.edit_trace_file(position, both, run)
+
+    def edit_calls(self, position: int, edit: Edit, run: str = "result") -> None:
+        """Edit the calls of a trace, and make its hash and chains fit."""
+        self.edit_trace_file(position, lambda trace, calls: (trace, edit(calls)), run)
+
+    def edit_trace_file(
+        self, position: int, edit: Callable[[Any, Any], tuple[Any, Any]], run: str
+    ) -> None:
+        """Edit rows and calls of a trace, and make its hash and chains fit."""
 
         def refit(document: Any) -> None:
-            episode = document["episodes"][position]
-            path = self.folder / run / episode["attestation"]["trace_file"]
-            trace = edit(parse_trace(path.read_bytes(), self.builder.kind, "").copy())
-            put(path, trace_bytes(trace))
-            episode["attestation"].update(
-                trace_sha256=hashlib.sha256(trace_bytes(trace)).hexdigest(),
-                observations=len(trace),
-                chain=trace_chain(
-                    trace, document["harness_contract_sha256"], episode["scenario_id"]
-                ),
-            )
+            self.builder.edit_trace_file(self.folder / run, document, position, edit, put)
 
         self.edit_result(refit, run)
 

@@ -190,6 +190,76 @@ def _(f: Forger, m: Material) -> None:
     f.edit_trace(0, edit)
 
 
+@kind("executed action that its call did not infer", r"npy\[0\]\.action: is \[0\.25, .*call 1 in")
+def _(f: Forger, m: Material) -> None:
+    def edit(trace: Any, calls: Any) -> Any:
+        trace["action"][0, 0] = 0.25
+        return trace, calls
+
+    f.edit_trace_file(0, edit, "result")
+
+
+def chunk_by_an_ulp(calls: Any) -> Any:
+    calls["chunk"][3, 0, 2] = np.nextafter(calls["chunk"][3, 0, 2], 9.0)
+    return calls
+
+
+@kind("chunk edited by one ulp", r"npy\[3\]\.action: is \[.*\], call 4 inferred \[")
+def _(f: Forger, m: Material) -> None:
+    f.edit_calls(0, chunk_by_an_ulp)
+
+
+@kind("chunk edited, chain kept", r"result/\$\.episodes\[0\]\.attestation\.calls_chain: is")
+def _(f: Forger, m: Material) -> None:
+    chain = read(f.folder / "result" / "result.json")["episodes"][0]["attestation"]["calls_chain"]
+    f.edit_calls(0, chunk_by_an_ulp)
+    f.edit_result(to("episodes.0.attestation.calls_chain", chain))
+
+
+@kind("inference call removed", r"npy\[15\]\.inference: is 16, and there are 15 calls")
+def _(f: Forger, m: Material) -> None:
+    f.edit_calls(0, lambda calls: np.delete(calls, 5))
+
+
+@kind("inference call added", r"npy\.calls: are 17, the rows name 16")
+def _(f: Forger, m: Material) -> None:
+    f.edit_calls(0, lambda calls: np.concatenate([calls, calls[-1:]]))
+
+
+@kind("chain of calls cut", r"npy\[10\]\.inference: is 11, and there are 10 calls")
+def _(f: Forger, m: Material) -> None:
+    f.edit_calls(0, lambda calls: calls[:10].copy())
+
+
+@kind("calls of another episode", r"npy\[0\]\.action: is .*, call 1 inferred")
+def _(f: Forger, m: Material) -> None:
+    other: list[Any] = []
+
+    def take(calls: Any) -> Any:
+        other.append(calls.copy())
+        return calls
+
+    f.edit_calls(3, take)
+    f.edit_calls(0, lambda calls: other[0][: len(calls)])
+
+
+@kind("another prompt than the contract's", r"npy\.calls\[2\]\.prompt: is not the digest of the")
+def _(f: Forger, m: Material) -> None:
+    def edit(calls: Any) -> Any:
+        calls["prompt"][2, 0] ^= 1
+        return calls
+
+    f.edit_calls(0, edit)
+
+
+@kind(
+    "inference times made shorter",
+    r"timing\.inference_s: is 0\.001, expected [\d.]+ \(inference_us",
+)
+def _(f: Forger, m: Material) -> None:
+    f.edit_result(to("episodes.0.timing.inference_s", 0.001))
+
+
 @kind("archive in place of a trace", r"trace_file: .*not a plain numpy file")
 def _(f: Forger, m: Material) -> None:
     buffer = io.BytesIO()
@@ -635,7 +705,7 @@ def _(f: Forger, m: Material) -> None:
 @kind("re-hashed after editing what was measured", r"wrong key: it was signed with key", KEEP)
 def _(f: Forger, m: Material) -> None:
     f.key = m.stranger
-    f.edit_result(to("episodes.0.timing.inference_s", 0.001))
+    f.edit_result(to("episodes.0.timing.step_s", 0.001))
     f.seal()
 
 
@@ -643,6 +713,6 @@ def _(f: Forger, m: Material) -> None:
 def _(f: Forger, m: Material) -> None:
     signer = read(f.folder / "bundle.json")["signed_by"]
     f.key = m.stranger
-    f.edit_result(to("episodes.0.timing.inference_s", 0.001))
+    f.edit_result(to("episodes.0.timing.step_s", 0.001))
     f.seal(lambda d: d.update(signed_by=signer))
     f.edit("statement.dsse.json", lambda d: d["signatures"][0].update(keyid=signer))
