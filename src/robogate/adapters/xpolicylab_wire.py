@@ -1,7 +1,7 @@
 """XPolicyLab's frames: one msgpack map a message, an envelope around a payload.
 
-Facts: `client_server/ws/` of XPolicyLab/XPolicyLab at `REVISION`. The protocol says no version, and
-other revisions differ (later ones call ``message_id`` ``request_id``), so one is pinned here.
+Facts: `client_server/ws/` of XPolicyLab/XPolicyLab at `REVISION`. The protocol says no version and
+other revisions need not agree, so one is pinned here.
 Arrays are those of the package msgpack-numpy, whose pickled object arrays are refused.
 """
 
@@ -94,11 +94,8 @@ def load(data: bytes, request: Request) -> Mapping[str, Any]:
     frame = require_map(unpack(data, XPOLICYLAB, _decode_array), "a frame")
     missing = [key for key in _REQUIRED if not isinstance(frame.get(key), str)]
     if missing:
-        hint = ""
-        if missing == ["message_id"] and "request_id" in frame:
-            hint = ": it has request_id, as servers of later revisions do"
         raise wire_error(
-            f"a frame lacks {', '.join(missing)}{hint}; the protocol spoken here is that of "
+            f"a frame lacks {', '.join(missing)}; the protocol spoken here is that of "
             f"XPolicyLab at commit {REVISION}: run the server from it"
         )
     payload = require_map(frame.get("payload", {}), "a frame's payload")
