@@ -53,3 +53,17 @@ def test_a_learned_policys_adapter_does_not(stage: tuple[str, list[str]]) -> Non
 def test_every_dependency_exists(stage: tuple[str, list[str]]) -> None:
     for path in stage[1]:
         assert (ROOT / "src/robogate" / path).exists(), path
+
+
+def test_every_file_that_the_training_depends_on_exists_or_is_made_by_it() -> None:
+    stages = yaml.safe_load((ROOT / "pipelines/bc/dvc.yaml").read_text())["stages"]
+    assert list(stages) == ["demos", "dataset", "train", "checkpoints"]
+    made = [out for stage in stages.values() for out in stage["outs"]]
+    for stage in stages.values():
+        for path in stage["deps"]:
+            assert path in made or path == "data" or (ROOT / path).exists(), path
+
+
+def test_the_default_pipeline_does_not_train() -> None:
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    assert not [name for name, stage in stages.items() if "robogate train" in str(stage)]

@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "serve": ("robogate.worker.serve", "put a robot behind HTTP"),
     "attest-server": ("robogate.adapters.attest_cli", "measure a policy server from beside it"),
     "manifest": ("robogate.runs.manifest", "check or write the scenario manifests"),
+    "train": ("robogate.training.cli", "make the policy of adapter=bc, stage by stage"),
     "assets": ("robogate.runs.assets", "rebuild and check the pinned files in data/"),
 }
 
@@ -54,6 +55,7 @@ EXTRAS = {
     "pyarrow": "media",
     "wandb": "wandb",
     "dvc": "dvc",
+    "onnxruntime": "bc",
     "rich": "full",
 }
 

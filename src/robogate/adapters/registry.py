@@ -75,6 +75,15 @@ _ADAPTERS: Mapping[str, AdapterEntry] = {
             "adapters/rotations.py",
         ),
     ),
+    "bc": AdapterEntry(
+        loader="robogate.adapters.bc:load",
+        modules=(
+            "adapters/bc.py",
+            "adapters/bc_checkpoint.py",
+            "adapters/bc_features.py",
+            "adapters/loaded.py",
+        ),
+    ),
     "groot": AdapterEntry(
         loader="robogate.adapters.groot:load",
         modules=_sorted(

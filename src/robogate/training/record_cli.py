@@ -1,0 +1,124 @@
+"""``robogate train demos``: record on training scenes, in one piece or in several."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from robogate.contract.canonical import self_hash
+from robogate.contract.files import write_json
+from robogate.contract.strict import encode
+from robogate.errors import UsageError
+from robogate.training.disturb import Disturbances
+from robogate.training.index import INDEX, DemoIndex, DemoRow
+from robogate.training.scenes import STREAMS, TrainingScene, training_scenes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    parser.add_argument("--count", type=int, required=True, metavar="N", help="demonstrations")
+    parser.add_argument("--stream", choices=STREAMS, default="demos", help="which seeds")
+    parser.add_argument("--size", type=int, default=64, metavar="PX", help="side of the pictures")
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="stop after this long; run again to go on"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Record what is missing; write the index once all are there.
+
+    Returns:
+        0 where the recording is complete, 3 where ``--seconds`` ended it before.
+
+    Raises:
+        UsageError: A seed or scene is the evaluation's, or nothing can be drawn here.
+    """
+    from robogate.config.compose import compose
+    from robogate.scenes.manifest import load_manifest
+
+    if args.count < 1:
+        raise UsageError(f"--count={args.count}, expected 1 or more")
+    (point,) = compose(["bench=mujoco_pnp", "adapter=oracle"])
+    manifest = load_manifest(point.manifest_path)
+    environment, scenes = _build(point, manifest, args.stream, args.count)
+    from robogate.training.demos import record_missing
+
+    args.out.mkdir(parents=True, exist_ok=True)
+    bench: Any = point.frozen.bench
+    try:
+        for scene, actions in record_missing(
+            environment, bench, scenes, args.out, args.size, args.seconds
+        ):
+            print(f"{scene.id}: {actions or 'dropped, no success'}", flush=True)
+    finally:
+        environment.close()
+    missing = sum(not (args.out / f"{s.id}.npz").exists() for s in scenes)
+    if missing:
+        print(f"{missing} of {len(scenes)} are missing; run again to go on")
+        return 3
+    _write_index(point, manifest, scenes, args)
+    return 0
+
+
+def _build(point: Any, manifest: Any, stream: str, count: int) -> tuple[Any, list[TrainingScene]]:
+    from robogate.benches.gl import resolve_gl
+    from robogate.benches.rendering import prepare_process
+    from robogate.records.benches import bench_rules
+
+    bench = point.frozen.bench
+    rules = bench_rules(bench.kind)
+    scenes = training_scenes(stream, count, manifest, lambda v, s: rules.resolve(bench, v, s))
+    gl = resolve_gl(point.runtime.gl)
+    prepare_process(gl, 1)
+    from robogate.benches.pnp.environment import PnpEnvironment
+    from robogate.records.environment import Registration
+
+    environment = PnpEnvironment(
+        bench,
+        point.frozen.renderer,
+        point.frozen.budget.max_actions,
+        {s.id: (s.seed, s.scene) for s in scenes},
+        rules,
+        point.assets_dir / "panda",
+        gl,
+    )
+    environment.register(
+        Registration(point.frozen.sha256, "oracle", "1", "0" * 64, None, None, None, None, None)
+    )
+    return environment, scenes
+
+
+def _write_index(point: Any, manifest: Any, scenes: list[TrainingScene], args: Any) -> None:
+    from robogate.records.contract import environment_sha256
+    from robogate.training.demos import load
+
+    rows = []
+    for scene in scenes:
+        demo = load(args.out / f"{scene.id}.npz")
+        rows.append(DemoRow(scene.id, scene.variant, scene.seed, len(demo.action), demo.sha256()))
+    bench = point.frozen.bench
+    index = DemoIndex(
+        schema="robogate.demos/1",
+        stream=args.stream,
+        environment_sha256=environment_sha256(point.frozen.document),
+        refused_manifest_sha256=manifest.sha256,
+        instruction=bench.instruction,
+        control_hz=bench.timing.control_hz,
+        image_size=args.size,
+        image_row_order=bench.image_row_order,
+        disturbances=Disturbances(),
+        recorded=sum(row.actions > 0 for row in rows),
+        dropped=sum(row.actions == 0 for row in rows),
+        frames=sum(row.actions for row in rows),
+        demos=tuple(rows),
+        sha256="",
+    )
+    document = encode(index)
+    document["sha256"] = self_hash(document)
+    write_json(args.out / INDEX, document)
+    print(
+        f"{args.out / INDEX}: {index.recorded} demonstrations, {index.frames} frames, "
+        f"{index.dropped} dropped, {document['sha256']}"
+    )
