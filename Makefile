@@ -11,6 +11,8 @@ BIN := .venv/bin
 JOBS ?= 2
 ARGS ?=
 PYTEST_ARGS ?=
+# The environment holds LeRobot, and not what other tests need.
+LEROBOT_TESTS := tests/adapters/groot_local tests/adapters/lerobot_local
 export PYTHON
 
 .PHONY: help setup assets run test lint test-quick test-slow test-parts lerobot-env test-lerobot format lock clean
@@ -55,7 +57,7 @@ lerobot-env: .venv-lerobot/.robogate-setup  ## Make .venv-lerobot, for adapter=l
 	@touch .venv-lerobot/.robogate-setup
 
 test-lerobot: lerobot-env assets  ## Test adapter=lerobot with LeRobot's own policies
-	@.venv-lerobot/bin/pytest -m lerobot $(PYTEST_ARGS)
+	@.venv-lerobot/bin/pytest -m lerobot $(LEROBOT_TESTS) $(PYTEST_ARGS)
 
 format: setup  ## Format the code
 	@$(BIN)/ruff check --fix --quiet . || true
