@@ -133,6 +133,8 @@ class _Episode:
                     self.attempt.trace.stopped()
                     return "policy_stop"
                 pending.extend(reply.chunk[: reply.execute])
+            else:
+                self.policy.watch(observation)
             action = pending.popleft()
             self.attempt.trace.called(len(self.attempt.calls))
             result = self._step(observation, action)

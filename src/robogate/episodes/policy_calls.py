@@ -19,6 +19,7 @@ from robogate.records.policy import (
     Privileged,
     PrivilegedSession,
     Stop,
+    WatchingSession,
     policy_seed,
 )
 
@@ -47,6 +48,7 @@ class PolicyCalls:
         self._context = context
         self._inference = inference
         self._session: PolicySession | PrivilegedSession | None = None
+        self._watching: WatchingSession | None = None
         #: Time of the last inference alone, without what it waited for other workers' calls, s.
         self.seconds = 0.0
 
@@ -70,6 +72,21 @@ class PolicyCalls:
         # Checked there too, since reading an array of a foreign type is the policy's code.
         return self._call(lambda: check_reply(ask(), frozen), f"inference {number}")
 
+    def watch(self, observation: Observation) -> None:
+        """Show an observation to a policy that looks back, where it is not asked for actions.
+
+        Args:
+            observation: Verified.
+
+        Raises:
+            EpisodeError: It failed or hung.
+            Cancelled: The run is being stopped.
+        """
+        if self._watching is None:
+            return
+        session, seen = self._watching, _own(project(observation))
+        self._call(lambda: session.watch(seen), f"watching step {observation.step}")
+
     def close(self) -> None:
         """End the session, unless it hangs; how that goes changes nothing."""
         session, self._session = self._session, None
@@ -89,14 +106,16 @@ class PolicyCalls:
                 instruction=observation.instruction,
                 seed=policy_seed(frozen.harness_sha256, self._scenario_id),
             )
-            self._session = self._call(lambda: policy.open_session(episode), "opening a session")
+            session = self._call(lambda: policy.open_session(episode), "opening a session")
+            self._session = session
+            self._watching = session if isinstance(session, WatchingSession) else None
         if policy.privileged:
             control = cast(PrivilegedSession, self._session)
             view = Privileged(self._scenario_id, self._scene, observation)
             return lambda: control.infer_privileged(view)
-        session = cast(PolicySession, self._session)
+        asked = cast(PolicySession, self._session)
         seen = _own(project(observation))
-        return lambda: session.infer(seen)
+        return lambda: asked.infer(seen)
 
     def _call(self, function: Callable[[], T], what: str) -> T:
         gate, cancelled = self._context.gate, self._context.cancelled
@@ -111,7 +130,8 @@ class PolicyCalls:
             finally:
                 self.seconds = time.perf_counter() - began
         except Hang:
-            self._session = None  # it still runs, on a thread that was given up
+            # It still runs, on a thread that was given up.
+            self._session = self._watching = None
             raise
         finally:
             gate.release()

@@ -98,6 +98,19 @@ class PolicySession(Protocol):
 
 
 @runtime_checkable
+class WatchingSession(Protocol):
+    """One episode of a policy that looks back at more than the present observation.
+
+    It is shown each observation exactly once, in order: by `PolicySession.infer`, or here where
+    actions of an earlier inference are still to be executed.
+    """
+
+    def watch(self, observation: PolicyObservation) -> None:
+        """See an observation at which no inference is made."""
+        ...
+
+
+@runtime_checkable
 class Policy(Protocol):
     """A loaded policy."""
 
