@@ -13,6 +13,7 @@ import pytest
 from robogate.contract.canonical import loads_strict, sha256_json
 from robogate.contract.identity import (
     AdapterIdentity,
+    CheckpointFile,
     CheckpointIdentity,
     Distribution,
     GlIdentity,
@@ -219,11 +220,14 @@ def checkpoint(root: Path) -> Path:
 def test_a_folder_is_hashed_in_a_defined_order(tmp_path: Path) -> None:
     root = checkpoint(tmp_path / "model")
     found = measure_checkpoint(root, "v1")
-    rows = []
+    listing = []
     for name in ("a/config.json", "weights.bin", "é.txt"):
         data = (root / name).read_bytes()
-        rows.append([name, len(data), hashlib.sha256(data).hexdigest()])
-    assert found == CheckpointIdentity("measured", str(root), "v1", 3, 3_000_006, sha256_json(rows))
+        listing.append(CheckpointFile(name, len(data), hashlib.sha256(data).hexdigest()))
+    rows = [[file.path, file.bytes, file.sha256] for file in listing]
+    assert found == CheckpointIdentity(
+        "measured", str(root), "v1", 3, 3_000_006, sha256_json(rows), tuple(listing)
+    )
 
 
 def test_a_copy_elsewhere_has_the_same_digest(tmp_path: Path) -> None:

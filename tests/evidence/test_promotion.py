@@ -14,8 +14,9 @@ from bad.material import (
     write_controls,
 )
 
-from robogate.contract.identity import CheckpointIdentity
-from robogate.errors import UsageError
+from robogate.contract.identity import CheckpointFile, CheckpointIdentity
+from robogate.contract.identity.checkpoint import listing_sha256
+from robogate.errors import EvidenceError, UsageError
 from robogate.evidence import promote_cli
 from robogate.evidence.bundle import NAME, bundle_folders, read_bundle
 from robogate.evidence.files import Unreadable
@@ -248,6 +249,21 @@ def test_a_checkpoint_that_was_measured_is_promoted(builder, material, tmp_path)
     run = write(builder, material, tmp_path / "run", **named)
     done = promote(run, material.qualification, tmp_path / "board")
     assert done.report.about["declared"] == []
+
+
+@pytest.mark.parametrize("field", ["files", "bytes", "sha256"])
+def test_the_files_of_a_checkpoint_make_up_its_digest(field, builder, material, tmp_path):
+    files = (CheckpointFile("a.json", 10, "ab" * 32), CheckpointFile("b.bin", 990, "cd" * 32))
+    digest = listing_sha256(files)
+    whole = dataclasses.replace(CHECKPOINT, files=2, sha256=digest, listing=files)
+    named = {"model": "pi", "revision": "r1"}
+    run = write(builder, material, tmp_path / "run", **named, checkpoint=whole)
+    promote(run, material.qualification, tmp_path / "board")
+    false = {"files": 3, "bytes": 999, "sha256": "d1" * 32}
+    forged = dataclasses.replace(whole, **{field: false[field]})
+    message = rf"\$\.identity\.checkpoint\.{field}: is .*the listing of its files"
+    with pytest.raises(EvidenceError, match=message):
+        write(builder, material, tmp_path / "forged", **named, checkpoint=forged)
 
 
 @pytest.mark.parametrize("part", ["policy", "checkpoint"])

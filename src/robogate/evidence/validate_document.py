@@ -15,6 +15,7 @@ from typing import Any
 from robogate.contract.adapter_schema import LearnedAdapter, PolicyAdapter
 from robogate.contract.canonical import self_hash
 from robogate.contract.identity import Identity, decode_identity
+from robogate.contract.identity.checkpoint import listing_sha256
 from robogate.contract.strict import Fault, StrictError, decode
 from robogate.errors import RobogateError
 from robogate.evidence.files import RunEvidence
@@ -202,6 +203,14 @@ def _check_identity(
     derived.equal(
         "$.fingerprint_sha256", result.fingerprint_sha256, identity.fingerprint_sha256, "identity"
     )
+    if identity.checkpoint is not None and identity.checkpoint.listing:
+        listing = identity.checkpoint.listing
+        for name, value, expected in (
+            ("files", identity.checkpoint.files, len(listing)),
+            ("bytes", identity.checkpoint.bytes, sum(file.bytes for file in listing)),
+            ("sha256", identity.checkpoint.sha256, listing_sha256(listing)),
+        ):
+            derived.equal(f"{at}.checkpoint.{name}", value, expected, "the listing of its files")
     measured = ledger.section(
         "identity: source revision, package, environment and hardware", Means.HASHED
     )

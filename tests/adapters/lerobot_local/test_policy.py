@@ -31,6 +31,8 @@ pytest.importorskip("lerobot", reason="LeRobot has an environment of its own: ma
 
 pytestmark = [
     pytest.mark.lerobot,
+    # The first one imports LeRobot, which takes a minute on a busy machine.
+    pytest.mark.timeout(900),
     # VQ-BeT says so of random weights.
     pytest.mark.filterwarnings("ignore:To evaluate in the environment"),
 ]

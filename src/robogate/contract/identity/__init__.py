@@ -26,6 +26,7 @@ from robogate.contract.identity.policy import PolicySource, measure_policy, requ
 from robogate.contract.identity.records import (
     IDENTITY_SCHEMA,
     AdapterIdentity,
+    CheckpointFile,
     CheckpointIdentity,
     Distribution,
     EnvironmentIdentity,
@@ -46,6 +47,7 @@ __all__ = [
     "ABSENT",
     "IDENTITY_SCHEMA",
     "AdapterIdentity",
+    "CheckpointFile",
     "CheckpointIdentity",
     "Distribution",
     "EnvironmentIdentity",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from robogate.contract.canonical import sha256_file, sha256_json
-from robogate.contract.identity.records import CheckpointIdentity
+from robogate.contract.identity.records import CheckpointFile, CheckpointIdentity
 from robogate.errors import ConfigError
 
 #: Folders of download and version-control tools: they hold no weights, and differ between machines.
@@ -40,7 +41,8 @@ def measure_checkpoint(path: Path, revision: str | None) -> CheckpointIdentity:
     """Hash a checkpoint: a single file by its content, a folder over all its files.
 
     A folder's digest is the SHA-256 of the RFC 8785 text of ``[[path, size, sha256], …]`` in the
-    order of `checkpoint_files`. Links to files are followed, as download caches make them.
+    order of `checkpoint_files`, which `listing_sha256` computes again. Links to files are followed,
+    as download caches make them.
 
     Args:
         path: File or folder.
@@ -58,12 +60,10 @@ def measure_checkpoint(path: Path, revision: str | None) -> CheckpointIdentity:
         if not path.is_dir():
             message = f"checkpoint {path} does not exist; give the path of a file or a folder"
             raise ConfigError(message, code="checkpoint")
-        rows: list[list[object]] = []
-        total = 0
-        for name in checkpoint_files(path):
-            size = (path / name).stat().st_size
-            rows.append([name, size, sha256_file(path / name)])
-            total += size
+        listing = tuple(
+            CheckpointFile(name, (path / name).stat().st_size, sha256_file(path / name))
+            for name in checkpoint_files(path)
+        )
     except OSError as exc:
         message = f"checkpoint file {exc.filename} cannot be read ({exc.strerror})"
         raise ConfigError(message, code="checkpoint") from exc
@@ -71,7 +71,13 @@ def measure_checkpoint(path: Path, revision: str | None) -> CheckpointIdentity:
         origin="measured",
         path=str(path),
         revision=revision,
-        files=len(rows),
-        bytes=total,
-        sha256=sha256_json(rows),
+        files=len(listing),
+        bytes=sum(file.bytes for file in listing),
+        sha256=listing_sha256(listing),
+        listing=listing,
     )
+
+
+def listing_sha256(listing: Sequence[CheckpointFile]) -> str:
+    """The digest of a checkpoint folder, from what is recorded of its files."""
+    return sha256_json([[file.path, file.bytes, file.sha256] for file in listing])

@@ -207,6 +207,21 @@ class PolicyIdentity:
 
 
 @dataclass(frozen=True)
+class CheckpointFile:
+    """One file of a checkpoint.
+
+    Attributes:
+        path: In the checkpoint's folder, POSIX.
+        bytes: Its size.
+        sha256: Of its content.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class CheckpointIdentity:
     """A model checkpoint.
 
@@ -217,6 +232,7 @@ class CheckpointIdentity:
         files: Number of files.
         bytes: Sum of their sizes.
         sha256: Of the file where it is one, else over path, size and content of each file.
+        listing: Each file of a measured folder, in the order of the paths' UTF-8 bytes; else empty.
     """
 
     origin: Literal["measured", "declared"]
@@ -225,6 +241,7 @@ class CheckpointIdentity:
     files: int
     bytes: int
     sha256: str
+    listing: tuple[CheckpointFile, ...] = ()
 
 
 @dataclass(frozen=True)
