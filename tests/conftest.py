@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -16,3 +17,8 @@ settings.load_profile("robogate")
 
 # For `waiting`, in processes that tests start too.
 sys.path.insert(0, str(Path(__file__).parent))
+
+# A shell starts what runs in the background with interrupts ignored, and processes pass that on to
+# those that they start: the tests that interrupt one need the ordinary behaviour.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
