@@ -52,7 +52,16 @@ def evaluate(
 
 
 def points(*names: str) -> list[Any]:
-    return [SimpleNamespace(name=name, runtime=SimpleNamespace(wandb="off")) for name in names]
+    frozen = SimpleNamespace(adapter=SimpleNamespace(role="control"))
+    return [
+        SimpleNamespace(
+            name=name,
+            runtime=SimpleNamespace(wandb="off"),
+            frozen=frozen,
+            overrides=("budget=smoke", f"adapter={name}"),
+        )
+        for name in names
+    ]
 
 
 def test_one_evaluation_has_no_multirun_table(
@@ -73,6 +82,8 @@ def test_a_multirun_ends_with_one_row_a_point_and_the_worst_status(
     rows = [line.split()[1:5] for line in lines if line.startswith("point ")]
     assert [row[1] for row in rows] == ["adapter=zero", "adapter=python", "adapter=oracle"]
     assert [row[3] for row in rows] == ["status=complete", "status=error", "status=complete"]
+    asked = [line for line in lines if line.startswith("point ")]
+    assert 'asked="adapter=zero"' in asked[0] and "budget" not in asked[0]
 
 
 def test_a_failing_policy_is_not_an_exit_code(evaluate: Callable[..., Evaluate]) -> None:

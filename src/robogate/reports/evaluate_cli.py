@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TextIO
 
 from robogate.config.compose import Point
+from robogate.reports.apart import evaluate_apart
 from robogate.reports.standard_output import summary_alone
-from robogate.reports.tables import Point as Row
-from robogate.reports.tables import point_of
 from robogate.reports.terminal import TerminalReporter
-from robogate.reports.wandb_mirror import WandbMirror
+from robogate.reports.watchers import Results, watchers
 from robogate.runs.evaluate import evaluate
-from robogate.runs.progress import NullReporter, RunReporter
-
-
-class _Results(NullReporter):
-    """Collects a row of the multirun table from each run that ended with a result."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-
-    def run_finished(self, result: Mapping[str, Any], folder: Path) -> None:
-        """Note it."""
-        self.rows.append(point_of(result, folder))
 
 
 def main(points: Sequence[Point], *, json_output: bool) -> int:
@@ -43,23 +30,35 @@ def main(points: Sequence[Point], *, json_output: bool) -> int:
     """
     if json_output:
         with summary_alone() as stream:
-            return _evaluate(points, TerminalReporter(json_only=True, stdout=stream))
+            return _evaluate(points, TerminalReporter(json_only=True, stdout=stream), stream)
     return _evaluate(points, TerminalReporter())
 
 
-def _evaluate(points: Sequence[Point], terminal: TerminalReporter) -> int:
-    results = _Results()
+def _evaluate(
+    points: Sequence[Point], terminal: TerminalReporter, stream: TextIO | None = None
+) -> int:
+    results = Results()
     many = len(points) > 1
     group = f"multirun-{secrets.token_hex(4)}" if many else None
-
-    def watchers(point: Point) -> Sequence[RunReporter]:
-        mirror = WandbMirror(point.runtime.wandb, terminal.warning, group=group)
-        # The terminal first: nobody waits for a mirror to see a result.
-        return (terminal, results, mirror)
-
+    exit_code = 0
     try:
-        outcomes = evaluate(points, watchers)
+        if many and any(point.frozen.adapter.role == "policy" for point in points):
+            for ended in evaluate_apart(points, group, json_only=stream is not None):
+                results.rows.extend(ended.rows)
+                exit_code = max(exit_code, ended.exit_code)
+                if stream is not None:
+                    print(ended.text, end="", file=stream, flush=True)
+        else:
+            outcomes = evaluate(points, watchers(terminal, results, group))
+            exit_code = max((outcome.exit_code for outcome in outcomes), default=0)
     finally:
         if many and results.rows:
-            terminal.multirun_finished(results.rows)
-    return max((outcome.exit_code for outcome in outcomes), default=0)
+            labelled = zip(results.rows, _asked(points))
+            terminal.multirun_finished([replace(row, asked=asked) for row, asked in labelled])
+    return exit_code
+
+
+def _asked(points: Sequence[Point]) -> list[str]:
+    """The overrides of each point that not all of them have."""
+    shared = set.intersection(*(set(point.overrides) for point in points))
+    return [" ".join(text for text in p.overrides if text not in shared) for p in points]

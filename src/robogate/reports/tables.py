@@ -34,6 +34,7 @@ class Point:
         summary: Of its result, or None.
         folder: Its run folder, or None.
         message: Why there is no result, or None.
+        asked: The overrides that tell it from the other points, or None.
     """
 
     adapter: str
@@ -42,6 +43,7 @@ class Point:
     summary: Mapping[str, Any] | None
     folder: Path | None
     message: str | None = None
+    asked: str | None = None
 
 
 def point_of(result: Mapping[str, Any], folder: Path) -> Point:
@@ -149,6 +151,8 @@ def multirun_table(points: Sequence[Point]) -> RenderableType:
         )
         where = NOTHING if point.folder is None else short_path(point.folder)
         notes.append(Text(f"{number}  {where}", overflow="fold"))
+        if point.asked is not None:
+            notes.append(Text(f"   {point.asked}", overflow="fold"))
         if point.message is not None:
             notes.append(Text(f"   {point.message}", style="red"))
     return Group(table, Text(), *notes)

@@ -144,6 +144,7 @@ class TerminalReporter:
                 contract_sha256=point.contract_sha256,
                 status=point.status,
                 **values,
+                asked=point.asked,
                 folder=point.folder,
                 text=point.message,
             )

@@ -154,7 +154,7 @@ def _open(out: Path, index: DemoIndex, action_names: Sequence[str]) -> Any:
 
 def _lerobot() -> Any:
     try:
-        from datasets.utils.logging import disable_progress_bar
+        from datasets import disable_progress_bars
         from lerobot.datasets.lerobot_dataset import LeRobotDataset
     except ImportError as exc:
         raise UsageError(
@@ -162,7 +162,7 @@ def _lerobot() -> Any:
             "has it",
             code="dataset",
         ) from exc
-    disable_progress_bar()
+    disable_progress_bars()
     return LeRobotDataset
 
 
