@@ -10,6 +10,7 @@ GOOD = Runtime(
     output_dir=None,
     link_latest=True,
     workers=1,
+    batch_window_s=0.02,
     media=True,
     gl="auto",
     wandb="off",
@@ -28,6 +29,10 @@ def test_good():
     ("changes", "fault"),
     [
         ({"workers": 0}, "runtime.workers: is 0, expected at least 1"),
+        (
+            {"batch_window_s": -0.5},
+            "runtime.batch_window_s: is -0.5, expected a number of seconds, or 0",
+        ),
         ({"wandb": "maybe"}, "runtime.wandb: is 'maybe', expected one of offline, online, off"),
         (
             {"deadlines": Deadlines(1.0, 0.0, 1.0)},

@@ -348,7 +348,7 @@ def test_a_killed_run_leaves_no_child_and_is_resumed(
 
 
 def test_a_forked_helper_ends_when_it_is_told_to() -> None:
-    from robogate.episodes.parallel import terminate_in_order
+    from robogate.episodes.terminating import terminate_in_order
 
     ready, tell = os.pipe()
     with terminate_in_order():

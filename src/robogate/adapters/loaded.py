@@ -14,6 +14,7 @@ from robogate.contract.identity.records import (
 )
 from robogate.contract.strict import encode
 from robogate.records.policy import (
+    BatchedPolicy,
     Policy,
     PolicyEpisode,
     PolicySession,
@@ -61,6 +62,11 @@ class LoadedPolicy:
             "checkpoint": encode(self.checkpoint),
             "server": encode(self.server),
         }
+
+    @property
+    def batched(self) -> BatchedPolicy | None:
+        """The policy, where it answers several episodes at once."""
+        return self.policy if isinstance(self.policy, BatchedPolicy) else None
 
     def open_session(self, episode: PolicyEpisode) -> PolicySession | PrivilegedSession:
         """Begin an episode; nothing is shared with any other."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -130,6 +130,9 @@ class PythonPolicy:
         if callable(getattr(self.resident, "warm_up", None)):
             # Only a class that has one makes this a `WarmsUp`.
             self.warm_up = self._warm_up
+        if callable(getattr(self.resident, "infer_batch", None)):
+            # As above: what makes it a `BatchedPolicy`.
+            self.infer_batch = self._infer_batch
         missing = [] if self.resident is not None else _missing(first, ("reset", "act"))
         if missing:
             raise _load_error(
@@ -167,6 +170,13 @@ class PythonPolicy:
     def _warm_up(self, example: PolicyObservation) -> Chunk | Stop | Reply:
         assert self.resident is not None
         return as_reply(self.resident.warm_up(example))
+
+    def _infer_batch(
+        self, requests: Sequence[tuple[PythonSession, PolicyObservation]]
+    ) -> list[Chunk | Stop | Reply]:
+        assert self.resident is not None
+        replies = self.resident.infer_batch([(session.owner, seen) for session, seen in requests])
+        return [as_reply(reply) for reply in replies]
 
     def close(self) -> None:
         """Tell the resident instance, where there is one and it wants to know."""

@@ -47,6 +47,8 @@ class Runtime:
         output_dir: Run folder; null: a new one under ``outputs/``.
         link_latest: Whether ``outputs/latest`` points to this run.
         workers: Simulator processes.
+        batch_window_s: How long an episode waits for others to share a call of the policy with,
+            where the policy and the contract allow it, s.
         media: Whether MP4 and step data are written.
         gl: OpenGL backend.
         wandb: What the W&B mirror does.
@@ -59,6 +61,7 @@ class Runtime:
     output_dir: str | None
     link_latest: bool
     workers: int
+    batch_window_s: float
     media: bool
     gl: str = field(metadata=choices("auto", "egl", "osmesa"))
     wandb: str = field(metadata=choices("offline", "online", "off"))
@@ -78,6 +81,8 @@ def runtime_faults(runtime: Runtime) -> list[Fault]:
 def _faults(runtime: Runtime) -> Iterator[tuple[str, str]]:
     if runtime.workers < 1:
         yield "workers", f"is {runtime.workers}, expected at least 1"
+    if not runtime.batch_window_s >= 0:
+        yield "batch_window_s", f"is {runtime.batch_window_s}, expected a number of seconds, or 0"
     for name in ("start", "reset", "step"):
         seconds = getattr(runtime.deadlines, name)
         if not seconds > 0:

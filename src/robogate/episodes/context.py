@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from robogate.episodes.serving import Batcher, Gate
 from robogate.episodes.sinks import SinkFanOut
 from robogate.records.benches import BenchRules
 from robogate.records.contract import FrozenContract
@@ -39,6 +39,7 @@ class EpisodeContext:
         cancelled: Whether the run is being stopped.
         gate: Held while the policy is called: whatever the number of workers, a policy is called by
             one of them at a time and need not be thread-safe.
+        batcher: Asks the policy for several episodes at once; None where each asks alone.
     """
 
     frozen: FrozenContract
@@ -47,4 +48,5 @@ class EpisodeContext:
     registration_sha256: str
     sinks: SinkFanOut
     cancelled: Callable[[], bool]
-    gate: threading.Lock
+    gate: Gate
+    batcher: Batcher | None = None

@@ -1,22 +1,19 @@
 """All episodes of a run, on one worker or several, with the same records either way.
 
 Each worker is a thread that drives one environment and takes scenarios from one queue. Nothing is
-shared between episodes but the policy, which is called by one worker at a time. What is wrong with
-the run stops all of them; what is wrong with a worker costs the episode that it was in.
+shared between episodes but the policy, which is called by one worker at a time, or by one for all
+that wait. What is wrong with the run stops all of them; what is wrong with a worker costs the
+episode that it was in.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import queue
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol, runtime_checkable
 
 from robogate.contract.files import write_atomic
@@ -25,12 +22,15 @@ from robogate.episodes.inference import Cancelled, InferenceThread
 from robogate.episodes.journal_writer import Journal
 from robogate.episodes.loop import run_episode
 from robogate.episodes.record import TRACES, EpisodeRun
+from robogate.episodes.serving import serving_of
 from robogate.episodes.sinks import SinkFanOut
-from robogate.errors import RunError, Terminated
+from robogate.episodes.terminating import terminate_in_order
+from robogate.errors import RunError
 from robogate.records.benches import bench_rules
 from robogate.records.contract import FrozenContract
 from robogate.records.digests import registration_sha256
 from robogate.records.environment import Environment, Registration
+from robogate.records.policy import BatchedPolicy
 from robogate.records.result import Episode, ErrorInfo
 from robogate.scenes.manifest import Scenario
 from robogate.scenes.readback import compare
@@ -64,6 +64,8 @@ class RunSetup:
         folder: Run folder; it holds ``traces/``.
         journal: Open.
         sinks: Who else sees the episodes.
+        batched: The policy, where it answers several episodes at once.
+        batch_window_s: Longest wait of an episode for others to ask together, s.
     """
 
     frozen: FrozenContract
@@ -74,6 +76,8 @@ class RunSetup:
     folder: Path
     journal: Journal
     sinks: SinkFanOut
+    batched: BatchedPolicy | None = None
+    batch_window_s: float = 0.0
 
 
 def run_episodes(
@@ -128,6 +132,13 @@ class _Crew:
         self._identity = setup.identity
         # All environments are ready, and report one identity, before the first scenario starts.
         self._ready = threading.Barrier(workers)
+        gate, batcher = serving_of(
+            setup.frozen,
+            setup.batched,
+            workers=workers,
+            window_s=setup.batch_window_s,
+            cancelled=self._stopping.is_set,
+        )
         self._context = EpisodeContext(
             frozen=setup.frozen,
             rules=bench_rules(setup.frozen.bench.kind),
@@ -135,7 +146,8 @@ class _Crew:
             registration_sha256=registration_sha256(setup.registration),
             sinks=setup.sinks,
             cancelled=self._stopping.is_set,
-            gate=threading.Lock(),
+            gate=gate,
+            batcher=batcher,
         )
         self._threads = [
             threading.Thread(target=self._work, args=(i,), name=f"robogate-worker-{i}", daemon=True)
@@ -265,28 +277,3 @@ class _Crew:
                     code="journal",
                 ) from exc
         self._setup.journal.finished(run.episode)
-
-
-@contextmanager
-def terminate_in_order() -> Iterator[None]:
-    """Let SIGTERM end the run in order: its children too, and the journal between two lines.
-
-    Raises:
-        Terminated: The process was asked to terminate.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    owner = os.getpid()
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != owner:  # a policy's forked helper, which inherits this handler
-            os._exit(128 + number)
-        raise Terminated(number)
-
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

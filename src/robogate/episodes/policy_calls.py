@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from robogate.episodes.answers import Answer, check_reply
 from robogate.episodes.context import EpisodeContext
 from robogate.episodes.inference import Cancelled, Hang, InferenceThread
+from robogate.episodes.serving import Stopwatch
 from robogate.errors import RobogateError
 from robogate.records.observation import Observation, PolicyObservation, project
 from robogate.records.policy import (
@@ -26,8 +27,6 @@ from robogate.records.policy import (
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-_GATE_POLL_S = 0.1
 
 
 class PolicyCalls:
@@ -49,8 +48,13 @@ class PolicyCalls:
         self._inference = inference
         self._session: PolicySession | PrivilegedSession | None = None
         self._watching: WatchingSession | None = None
-        #: Time of the last inference alone, without what it waited for other workers' calls, s.
-        self.seconds = 0.0
+        self._counted = False
+        self._stopwatch = Stopwatch()
+
+    @property
+    def seconds(self) -> float:
+        """Time of the last inference alone, without what it waited for other workers' calls, s."""
+        return self._stopwatch.seconds
 
     def infer(self, observation: Observation, number: int) -> Answer | Stop:
         """Make one inference call.
@@ -66,11 +70,21 @@ class PolicyCalls:
             EpisodeError: It failed, hung, or returned something that cannot be executed.
             Cancelled: The run is being stopped.
         """
-        self.seconds = 0.0
-        frozen = self._context.frozen
-        ask = self._question(observation)
-        # Checked there too, since reading an array of a foreign type is the policy's code.
-        return self._call(lambda: check_reply(ask(), frozen), f"inference {number}")
+        self._stopwatch.seconds = 0.0
+        frozen, what = self._context.frozen, f"inference {number}"
+        self._open(observation)
+        # What is returned is checked where it is made: reading an array of a foreign type is the
+        # policy's code too.
+        if self._context.policy.privileged:
+            control = cast(PrivilegedSession, self._session)
+            view = Privileged(self._scenario_id, self._scene, observation)
+            return self._call(lambda: check_reply(control.infer_privileged(view), frozen), what)
+        session, seen = cast(PolicySession, self._session), _own(project(observation))
+        batcher = self._context.batcher
+        if batcher is None:
+            return self._call(lambda: check_reply(session.infer(seen), frozen), what)
+        with self._lost_to_a_hang():
+            return batcher.infer(self._inference, session, seen, what, self._stopwatch)
 
     def watch(self, observation: Observation) -> None:
         """Show an observation to a policy that looks back, where it is not asked for actions.
@@ -89,7 +103,8 @@ class PolicyCalls:
 
     def close(self) -> None:
         """End the session, unless it hangs; how that goes changes nothing."""
-        session, self._session = self._session, None
+        session = self._session
+        self._forget()
         if session is None or self._context.cancelled():
             return
         try:
@@ -97,44 +112,40 @@ class PolicyCalls:
         except (RobogateError, Cancelled) as exc:
             log.warning("scenario %s: %s", self._scenario_id, exc)
 
-    def _question(self, observation: Observation) -> Callable[[], Any]:
-        """What a session answers: a policy sees the projection, a control the scene."""
+    def _open(self, observation: Observation) -> None:
+        """Open the session, where there is none yet."""
+        if self._session is not None:
+            return
         policy = self._context.policy
-        if self._session is None:
-            frozen = self._context.frozen
-            episode = PolicyEpisode(
-                instruction=observation.instruction,
-                seed=policy_seed(frozen.harness_sha256, self._scenario_id),
-            )
-            session = self._call(lambda: policy.open_session(episode), "opening a session")
-            self._session = session
-            self._watching = session if isinstance(session, WatchingSession) else None
-        if policy.privileged:
-            control = cast(PrivilegedSession, self._session)
-            view = Privileged(self._scenario_id, self._scene, observation)
-            return lambda: control.infer_privileged(view)
-        asked = cast(PolicySession, self._session)
-        seen = _own(project(observation))
-        return lambda: asked.infer(seen)
+        episode = PolicyEpisode(
+            instruction=observation.instruction,
+            seed=policy_seed(self._context.frozen.harness_sha256, self._scenario_id),
+        )
+        session = self._call(lambda: policy.open_session(episode), "opening a session")
+        self._session = session
+        self._watching = session if isinstance(session, WatchingSession) else None
+        if self._context.batcher is not None:
+            self._context.batcher.opened()
+            self._counted = True
+
+    def _forget(self) -> None:
+        self._session = self._watching = None
+        if self._counted and self._context.batcher is not None:
+            self._context.batcher.closed()
+            self._counted = False
 
     def _call(self, function: Callable[[], T], what: str) -> T:
-        gate, cancelled = self._context.gate, self._context.cancelled
-        while not gate.acquire(timeout=_GATE_POLL_S):
-            if cancelled():
-                raise Cancelled
+        with self._lost_to_a_hang():
+            return self._context.gate.call(self._inference, function, what, self._stopwatch)
+
+    @contextmanager
+    def _lost_to_a_hang(self) -> Iterator[None]:
+        """After a hang the session still runs, on a thread that was given up."""
         try:
-            limit = self._context.frozen.bench.inference_timeout_s
-            began = time.perf_counter()
-            try:
-                return self._inference.call(function, limit, what)
-            finally:
-                self.seconds = time.perf_counter() - began
+            yield
         except Hang:
-            # It still runs, on a thread that was given up.
-            self._session = self._watching = None
+            self._forget()
             raise
-        finally:
-            gate.release()
 
 
 def _own(seen: PolicyObservation) -> PolicyObservation:

@@ -23,7 +23,7 @@ from robogate.contract.identity import Identity
 from robogate.contract.strict import encode
 from robogate.episodes.clock import utc_now
 from robogate.episodes.journal import Header, read_journal
-from robogate.episodes.parallel import terminate_in_order
+from robogate.episodes.terminating import terminate_in_order
 from robogate.episodes.warm_up import warm_up
 from robogate.errors import RunError, UsageError
 from robogate.evidence.assemble import assemble_result, write_result

@@ -103,6 +103,8 @@ def play(
         folder=folder,
         journal=run.journal,
         sinks=SinkFanOut(sinks, reporters.warning),
+        batched=players.policy.batched,
+        batch_window_s=runtime.batch_window_s,
     )
     try:
         done = run_episodes(run.remaining, setup, workers=workers)
