@@ -26,7 +26,7 @@ from robogate.benches.pnp.readback import AppliedScene
 from robogate.benches.pnp.simulation import PnpSimulation
 from robogate.benches.rendering import CameraRenderer
 from robogate.contract.identity import measure_adapter
-from robogate.episodes import parallel
+from robogate.episodes import loop, parallel
 from robogate.episodes.clock import utc_now
 from robogate.episodes.journal import Header
 from robogate.episodes.journal_writer import create_journal
@@ -163,6 +163,7 @@ def watch_threads(extra: dict[str, float]) -> None:
         setattr(owner, name, timed)
 
     count(parallel._Crew, "_keep", "journal and trace file, once an episode")
+    count(loop, "finish", "record, chains and calls, once an episode")
     count(Recorder, "_handle", "recording, in a thread of its own")
 
 
