@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from robogate.config.compose import Point
-from robogate.episodes.parallel import terminate_in_order
+from robogate.episodes.terminating import terminate_in_order
 from robogate.errors import RobogateError, Terminated
 from robogate.reports.tables import Point as Row
 from robogate.reports.terminal import TerminalReporter
