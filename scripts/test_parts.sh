@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Test the light core and the worker part, installed from a wheel and with nothing else beside them,
 # on each interpreter that this machine has.
+#
+#   scripts/test_parts.sh [VERSION...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -15,7 +17,8 @@ rm -rf .make/wheel
 .venv/bin/python -m pip wheel -qq --no-deps -w .make/wheel .
 
 tested=0
-for version in 3.10 3.11 3.12; do
+[ $# -gt 0 ] || set -- 3.10 3.11 3.12
+for version in "$@"; do
   if ! base=$(PYTHON= scripts/find_python.sh $version); then
     echo "== Python $version: not on this machine"
     continue
