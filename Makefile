@@ -45,7 +45,7 @@ test-quick: setup
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 test-slow: setup  ## Run the slow tests
-	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
+	@$(BIN)/pytest -m slow -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 test-parts: setup  ## Test the light core and the worker part on each Python of this machine
 	@scripts/test_parts.sh

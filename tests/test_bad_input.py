@@ -43,6 +43,14 @@ def policy(name: str) -> tuple[str, ...]:
     return ("adapter=python", f"adapter.target=parade_policy:{name}", *SHORT)
 
 
+def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a process said until its end, which is not left to itself."""
+    try:
+        return process.communicate(timeout=4 * PATIENCE_S)
+    finally:
+        process.kill()
+
+
 class Place:
     """A working directory, and the command in it."""
 
@@ -62,7 +70,7 @@ class Place:
 
     def run(self, *words: str, **variables: str) -> tuple[int, str, str]:
         process = self.start(*words, **variables)
-        out, err = process.communicate(timeout=4 * PATIENCE_S)
+        out, err = ended(process)
         assert "Traceback" not in out + err, err
         return process.returncode, out, err
 
@@ -79,7 +87,7 @@ class Place:
         waiting = self.folder / "waiting"
         until(lambda: waiting.exists() or process.poll() is not None, 2 * PATIENCE_S)
         process.send_signal(number if waiting.exists() else signal.SIGKILL)
-        _, err = process.communicate(timeout=PATIENCE_S)
+        _, err = ended(process)
         assert waiting.exists(), err
         waiting.unlink()
         assert "Traceback" not in err, err

@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "tests" / "adapters"))
 
 from bc_checkpoints import write_checkpoint  # noqa: E402
 
+from waiting import gone  # noqa: E402
+
 pytest.importorskip("mujoco", reason="the embedded simulator is not installed")
 pytestmark = pytest.mark.slow
 
@@ -126,6 +128,4 @@ def test_a_sweep_that_is_terminated_ends_its_evaluation_in_order(
     _, err = process.communicate(timeout=120)
     assert process.returncode == 143, err
     assert "Traceback" not in err
-    pid = int(notes.read_text().split()[0])
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert gone([int(notes.read_text().split()[0])])

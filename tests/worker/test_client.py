@@ -313,10 +313,12 @@ class TestUnreachable:
             thread = threading.Thread(target=answer)
             thread.start()
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            impatient = Deadlines(start=1.0, reset=1.0, step=1.0, close=1.0)
+            # Only what never comes is waited for in vain.
+            limit_s = 1.0 if says == "no answer within" else PATIENCE_S
             try:
                 with pytest.raises(RunError, match=says) as caught:
-                    RemoteEnvironment(url, deadlines=impatient).describe()
+                    limits = dataclasses.replace(PATIENT, step=limit_s)
+                    RemoteEnvironment(url, deadlines=limits).describe()
                 assert caught.value.code == "connect"
             finally:
                 over.set()
@@ -345,11 +347,11 @@ class TestUnreachable:
 
     def test_a_worker_that_is_stopped_costs_the_episode(self, start: Callable[..., Worker]) -> None:
         worker = start()
-        quick = Deadlines(start=5.0, reset=5.0, step=1.0, close=1.0)
-        remote = RemoteEnvironment(worker.url, deadlines=quick)
+        remote = RemoteEnvironment(worker.url, deadlines=PATIENT)
         remote.register(REGISTRATION)
         first = remote.reset("a", 1)
         worker.process.send_signal(signal.SIGSTOP)
+        remote._deadlines = dataclasses.replace(PATIENT, step=1.0)
         try:
             with pytest.raises(EpisodeError, match="whether the motion was executed is unknown"):
                 remote.step(first.episode_id, 0, np.array(START))
@@ -358,6 +360,7 @@ class TestUnreachable:
             assert caught.value.code == "worker_timeout"
         finally:
             worker.process.send_signal(signal.SIGCONT)
+        remote._deadlines = PATIENT
         # What was asked while it stood still comes first or not at all; nobody waits for it.
         again = remote.reset("a", 1)
         assert remote.step(again.episode_id, 0, np.array(START)).executed

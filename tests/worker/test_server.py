@@ -25,7 +25,7 @@ from robogate.errors import UsageError
 from robogate.worker import serve
 from robogate.worker.server import listen
 from robogate.worker.wire import MSGPACK, dump, load
-from waiting import PATIENCE_S, Barrier, alive, gone
+from waiting import PATIENCE_S, Barrier, alive, gone, until
 
 pytest.importorskip("uvicorn", reason="the worker part is not installed")
 
@@ -206,7 +206,7 @@ class TestHostileClients:
         ],
     )
     def test_a_request_that_is_none(self, sent: bytes, worker: Worker) -> None:
-        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+        with socket.create_connection(("127.0.0.1", worker.port), PATIENCE_S) as client:
             reply = b""
             try:
                 client.sendall(sent)
@@ -232,7 +232,7 @@ class TestHostileClients:
         log = tmp_path / "motions"
         worker = start(options={"log": str(log)}, folder=tmp_path)
         episode = worker.begin()
-        with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+        with socket.create_connection(("127.0.0.1", worker.port), PATIENCE_S) as client:
             client.sendall(HEAD + headers + b"\r\n" + body + tick(episode, 0))
             with contextlib.suppress(ConnectionError):
                 while client.recv(65536):
@@ -248,7 +248,7 @@ class TestHostileClients:
 
         def one(i: int) -> None:
             request = tick(episode, i % 5)
-            with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+            with socket.create_connection(("127.0.0.1", worker.port), PATIENCE_S) as client:
                 # Closing resets the connection: what it has not sent or read yet is gone.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 client.sendall(request[: len(request) * (i % 8) // 7])
@@ -259,7 +259,15 @@ class TestHostileClients:
 
         with ThreadPoolExecutor(50) as pool:
             list(pool.map(one, range(300)))
-        step = worker.call("state", episode_id=episode)["step"]
+        caught_up(worker)  # nothing is still on its way to the queue
+        state: list[Any] = []
+
+        def asked() -> bool:
+            state.append(worker.call("state", episode_id=episode))
+            return isinstance(state[-1], dict)  # else the queue is full
+
+        assert until(asked), state[-1]
+        step = state[-1]["step"]
         done = log.read_text().split("\n")[:-1] if log.exists() else []
         assert done == [f"{episode} {i}" for i in range(step)]  # each at most once, in order
         assert worker.call("tick", episode_id=episode, step=step, command=list(START))["executed"]
@@ -271,7 +279,7 @@ class TestHostileClients:
         worker = start("stub_robot:create_slow_to_reset", options=options, folder=tmp_path)
         body = json.dumps({"method": "reset", "arguments": {"task": "a", "seed": 1}}).encode()
         for _ in range(3):
-            with socket.create_connection(("127.0.0.1", worker.port), 20) as client:
+            with socket.create_connection(("127.0.0.1", worker.port), PATIENCE_S) as client:
                 client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 assert worker.process.stderr is not None
                 while worker.process.stderr.readline() != "resetting\n":
