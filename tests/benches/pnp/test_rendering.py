@@ -147,8 +147,8 @@ def test_driver_names_itself(context):
     assert set(strings) == {"vendor", "renderer", "version"} and all(strings.values())
 
 
-def test_another_backend_in_one_process_is_refused(gl):
-    other = {"egl": "osmesa", "osmesa": "egl"}[gl]
+def test_another_backend_in_one_process_is_refused(context):
+    other = {"egl": "osmesa", "osmesa": "egl"}[context.backend]
     with pytest.raises(UsageError):
         prepare_process(other, 1)
     with pytest.raises(UsageError) as caught:
